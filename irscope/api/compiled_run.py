@@ -86,7 +86,7 @@ def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None
         with watch.stage("running"):
             result.profile = profile_of(model, ready.arrays.inputs(), options, lowering.threads)
         if not result.profile.peak.is_measured:
-            watch.note(f"the peak of this machine is not measured, but from the {result.profile.peak.source}")
+            watch.note(f"the peak of this machine is not measured, but taken from the {result.profile.peak.source}")
     return result
 
 

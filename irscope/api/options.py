@@ -296,7 +296,7 @@ class RunOptions(InputOptions):
     runs: int | None = option(None, "Time exactly N runs.", least=1)
     kernel: str = option("", "With --emit loops, llvm or asm: only this kernel.", metavar="NAME")
     profile: bool = option(False, "Time each kernel inside a call, and show what its machine code does.")
-    peak: str = option("measured", "With --profile: the peak of the roofline, measured here or from a table of families of processors.",
+    peak: str = option("measured", "With --profile: measure the peak of the roofline, or take it from a table of processor families.",
                        choices=("measured", "table"))
     target: str = option("", "Emit code for another machine: x86_64-..., aarch64-..., riscv64-..., armv7-...", metavar="TRIPLE")
 

@@ -21,9 +21,9 @@ from irscope.source.files import STDIN, read_bytes
 HEAD = 4096
 OUT_OF_MEMORY = "out-of-memory"
 SHOWN = 15
-"""Buffers of an error that people see: XLA prints as many."""
+"""The most buffers of an error in text: XLA prints as many."""
 LARGEST = 100
-"""So many values are in json; people see the first five."""
+"""The most values in json; text has the first five."""
 
 
 @dataclass(frozen=True, slots=True)
