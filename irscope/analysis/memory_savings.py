@@ -17,9 +17,9 @@ from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 
 TRIED = 200
-"""So many of the largest values at the peak are tried: each costs a pass over the schedule."""
+"""The most values at the peak that are tried, the largest first: each costs a pass over the schedule."""
 LEAST = 0.01
-"""The share of the peak from which on a saving is reported."""
+"""The smallest saving that is reported, as a share of the peak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,14 @@ def _is_there(operand: Node, place: int, life: Lifetimes, survey: Survey) -> boo
 
 
 def _donations(survey: Survey, graph: Graph, life: Lifetimes) -> Iterator[MemorySaving]:
-    """Parameters that nothing reads any more when a result of their type is written, all of them together."""
+    """Parameters that nothing reads or returns any more when a result of their type is written, as one proposal."""
     module = HloModule.of(survey.module)
     if not survey.module.dialect.primitive or module.input_output_alias or module.buffer_donor or graph.root is None:
         return
     uses = survey.memory.uses(graph, {param.index for param in graph.params})
     free: dict[Type, list[Node]] = defaultdict(list)
-    for param in sorted(graph.params, key=lambda node: max(uses[node.index], default=-1), reverse=True):
+    inputs = [param for param in graph.params if param.index not in life.results]
+    for param in sorted(inputs, key=lambda node: max(uses[node.index], default=-1), reverse=True):
         free[_without_layout(param.type)].append(param)
     donated, gone = [], []
     results = graph.root.operands if graph.root.op is hlo.tuple else (graph.root,)

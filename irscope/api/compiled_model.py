@@ -22,8 +22,9 @@ def compiled(what: Source, options: RunOptions, given: Files, store: ProgramStor
     """Compile a dump, and store its program. Raises UserError as :func:`irscope.compile` does."""
     tuner = Tuning(options.threads or 1, options.cpu) if options.autotune else None
     bindings = Bindings(weights=given.weights, constants=given.constants, shapes=options.shapes, dtypes=options.dtypes)
-    model = compile_named(read_source(what), bindings, lowering_options(options), options.cpu, tuner)
-    if store is not None:
+    reading = read_source(what)
+    model = compile_named(reading, bindings, lowering_options(options), options.cpu, tuner)
+    if store is not None and not reading.has_other_files:  # no key covers those
         facts = RunFacts([], [], {}, (), [], [], model.flops, model.module.flushes_denormals)
         store.keep(StoredProgram(compiled_program(model), facts), (), (), options.cache_weights)
     return model

@@ -18,16 +18,18 @@ from irscope.api.stored_programs import InputPort, NoteRecorder, ProgramStore, R
 from irscope.api.timing import timed
 from irscope.api.watching import Watcher
 from irscope.backends.arguments import fitted
-from irscope.backends.cache import refusal
+from irscope.backends.cache import LARGEST_ENTRY, refusal
 from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.executable import Port
 from irscope.backends.loaded_model import Model
 from irscope.backends.model import compile_module, compiled_program, ports_of
 from irscope.backends.tuning import Tuning
 from irscope.backends.varying import reference_results
-from irscope.lazy import Array
+from irscope.graph import Reading
+from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Interface, Prepared
+from irscope.render.units import bytes_
 from irscope.source import UserError
 from irscope.source.arrays import read_arrays
 
@@ -49,9 +51,8 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
     if options.expect:
         result.comparisons += compared_with_file(options, ports_of(ready.module)[1], result, ready.module.flushes_denormals)
     if options.expect_from:
-        other = options.expect_from
 
-        def ran(own: RunOptions, shared: Mapping[str, Array]) -> Ran:
+        def ran(other: Reading, own: RunOptions, shared: Mapping[str, Array]) -> Ran:
             theirs = prepared(other, own, Files(shared, given.weights, given.constants, given.opened), watch)
             return Ran(theirs.module, theirs.arrays, _once(own, theirs, None, NoteRecorder(watch)).outputs)
         result.comparisons += compare_with_dump(options, Ran(ready.module, ready.arrays, result.outputs), ran, watch)
@@ -73,8 +74,8 @@ def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None
         model = compile_module(ready.module, ready.arrays.weights, lowering, options.cpu, use_cache, tuner)
     if tuner is not None:
         watch.note(f"{tuner.changed} of {tuner.tried} kernels that have several schedules run faster with another than the rules choose")
-    if store is not None and not ready.has_arguments:
-        _store(options, ready, model, store, watch.notes)
+    if store is not None and not ready.has_own_data:
+        _store(options, ready, model, store, watch)
     with watch.stage("running"):
         call = model.bind(ready.arrays.inputs())
         call()
@@ -85,19 +86,23 @@ def _by_llvm(options: RunOptions, ready: Preparation, store: ProgramStore | None
         with watch.stage("running"):
             result.profile = profile_of(model, ready.arrays.inputs(), options, lowering.threads)
         if not result.profile.peak.is_measured:
-            watch.note(f"the peak of this machine is not measured, but from the {result.profile.peak.source}")
+            watch.note(f"the peak of this machine is not measured, but taken from the {result.profile.peak.source}")
     return result
 
 
-def _store(options: RunOptions, ready: Preparation, model: Model, store: ProgramStore, notes: list[str]) -> None:
-    """Store a program for later runs."""
+def _store(options: RunOptions, ready: Preparation, model: Model, store: ProgramStore, watch: NoteRecorder) -> None:
+    """Store a program for later runs. A note reports that its weights are too large where it is requested to store them."""
     module, arrays, prepared_as = ready.module, ready.arrays, Prepared.of(ready.module)
     ports, outputs = ports_of(module)
     inputs = [InputPort(ports[n], n, arrays.given_names.get(n), ports[n].name in prepared_as.weights) for n in arrays.input_numbers()]
-    facts = RunFacts(inputs, outputs, ready.renamed, _result_paths(ready, len(model.outputs)), notes, store.files, model.flops,
+    facts = RunFacts(inputs, outputs, ready.renamed, _result_paths(ready, len(model.outputs)), watch.notes, store.files, model.flops,
                      module.flushes_denormals)
-    numbers = [name for name in ready.read if prepared_as.measured or (prepared_as.consumed and store.inputs[name].size == 1)]
-    store.keep(StoredProgram(compiled_program(model), facts), ready.read, numbers, options.cache_weights)
+    numbers = [name for name in ready.read if prepared_as.measured or (prepared_as.consumed and np.asarray(store.inputs[name]).size == 1)]
+    compiled = compiled_program(model)
+    store.keep(StoredProgram(compiled, facts), ready.read, numbers, options.cache_weights)
+    if options.cache_weights and compiled.constant_bytes > LARGEST_ENTRY:
+        watch.note(f"the program is not in the cache: its weights take {bytes_(compiled.constant_bytes)}, and an entry has at most "
+                   f"{bytes_(LARGEST_ENTRY)}")
 
 
 def _result_paths(ready: Preparation, count: int) -> tuple[str, ...]:

@@ -24,11 +24,11 @@ else:
 class CompileOptions(TypedDict, total=False):
     """The keywords of :func:`irscope.compile`.
 
-    ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no longer inputs. ``shapes`` and
-    ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides. ``threads`` is the number of threads (None:
-    the cores that this process may use), ``precision`` is exact, default or fast, ``cpu`` the processor (empty: this machine's).
-    ``autotune`` measures schedules and keeps the fastest, which takes a while the first time. ``cache_weights`` keeps packed weights of
-    any size in the cache.
+    ``weights`` (by input name or ``argN``) are fixed: they may be packed and folded, and are no longer inputs; a later change of the
+    arrays does not change the model. ``shapes`` and ``dtypes`` bind what the text leaves open, ``constants`` are values that it elides.
+    ``threads`` is the number of threads (None: the cores that this process may use), ``precision`` is exact, default or fast, ``cpu``
+    the processor (empty: this machine's). ``autotune`` measures schedules and keeps the fastest, which takes a while the first time.
+    ``cache_weights`` keeps packed weights of up to 256 MiB in the cache (default: 4 MiB).
     """
 
     weights: Mapping[str, Array] | None

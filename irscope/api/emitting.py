@@ -27,8 +27,8 @@ from irscope.lower.printer import print_kernel, print_program
 from irscope.source import UserError, did_you_mean
 from irscope.source.writing import is_written_through, writing
 
-NODES_TOLD = 6
-"""Of the nodes that one line of the user's program makes in a kernel so many are named."""
+MOST_NAMED = 6
+"""The most nodes of a line of the user's program, or kernels, that are named."""
 LIBRARIES = ("asm", "obj", "so")
 """The stages that are a library for C: with the constants and the entry point, and for one thread."""
 
@@ -74,9 +74,9 @@ def _of_kernel(emitted: _Emitted, stage: str, name: str) -> str:
     found = [kernel for kernel in program.kernels() if kernel.name == name]
     if not found:
         known = list(dict.fromkeys(kernel.name for kernel in program.kernels()))
-        more = f" and {len(known) - NODES_TOLD} more" if len(known) > NODES_TOLD else ""
+        more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
         raise UserError(f"there is no kernel {name!r}",
-                        did_you_mean(name, known) or f"the kernels are {', '.join(known[:NODES_TOLD])}{more}")
+                        did_you_mean(name, known) or f"the kernels are {', '.join(known[:MOST_NAMED])}{more}")
     if stage == "loops":
         return "\n".join(print_kernel(kernel) for kernel in found)
     texts = [unit for unit in units(program, machine, may_take_long(program))[0] if any(k in found for k in (unit.kernel, *unit.others))]
@@ -169,7 +169,7 @@ def _lines_of(module: Module, nodes: list[Node]) -> list[str]:
             lines.setdefault(line, []).append(node)
     rows = []
     for line, here in lines.items():
-        names = " ".join(f"%{node.name}" for node in here[:NODES_TOLD]) + (f" +{len(here) - NODES_TOLD}" if len(here) > NODES_TOLD else "")
+        names = " ".join(f"%{node.name}" for node in here[:MOST_NAMED]) + (f" +{len(here) - MOST_NAMED}" if len(here) > MOST_NAMED else "")
         scope = next(filter(None, map(module.scope, here)), "")
         rows.append("  ".join(part for part in (line, names, scope) if part))
     return rows

@@ -12,7 +12,7 @@ from irscope.api.watching import Watcher
 from irscope.backends.arguments import fitted
 from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.model import ports_of
-from irscope.graph import DType, Module
+from irscope.graph import DType, Module, Reading
 from irscope.lazy import Array
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
@@ -27,13 +27,13 @@ class Ran:
     outputs: list[Array]
 
 
-def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[RunOptions, Mapping[str, Array]], Ran],
+def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[Reading, RunOptions, Mapping[str, Array]], Ran],
                       watch: Watcher) -> list[ResultComparison]:
     """Compare outputs with those of the dump ``options.expect_from``, which gets the same inputs.
 
     Inputs have the same names in both, or the same order; weights have the same names. A tolerance that is not given allows for the
-    coarsest rounding of both programs. ``run`` runs the other dump with some options and inputs. Raises UserError where the inputs or
-    the outputs do not correspond.
+    coarsest rounding of both programs. ``run`` runs a reading of the other dump with some options and inputs: the dump is read once, as
+    it may be a pipe. Raises UserError where the inputs or the outputs do not correspond.
     """
     name = options.expect_from
     assert name is not None
@@ -41,8 +41,10 @@ def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[RunOptions, 
         raise UserError("--expect-from compares the programs of one device", "leave out --partitions")
     own = replace(options, inputs=(), expect=None, check=False, bench=False, profile=False, save_outputs=None, autotune=False,
                   source_format=None)
+    with watch.stage("reading"):
+        reading = whole(name)
     try:
-        other = run(own, _shared(options, one, watch))
+        other = run(reading, own, _shared(first_module(reading), one))
     except UserError as error:
         raise UserError(f"{name}: {error.message}", error.help, error.findings) from error
     if other.arrays.drawn_names:
@@ -56,11 +58,9 @@ def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[RunOptions, 
     return compare_all(one.outputs, expected, options.rtol, options.atol, ways, flushed)
 
 
-def _shared(options: RunOptions, one: Ran, watch: Watcher) -> dict[str, Array]:
+def _shared(other: Module, one: Ran) -> dict[str, Array]:
     """The arrays of a run, but for those of --weights, under the names by which the other dump takes them."""
-    assert options.expect_from is not None
-    with watch.stage("reading"):
-        params = {param.name for param in first_module(whole(options.expect_from, None), watch).main().params}
+    params = {param.name for param in other.main().params}
     weights = Prepared.of(one.module).weights
     fixed = {one.module.main().params[number].name for number in one.arrays.weights}
     values = {port.name: array for port, array in zip(ports_of(one.module)[0], one.arrays.all(), strict=True)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from operator import index
 from typing import Any
 
 from irscope.formats import FORMATS
@@ -95,6 +96,10 @@ class InputOptions(FormatOptions):
                                                    metavar="NAME=8,3,224", multiple=True, parse=read_shapes)
     dtypes: Mapping[str, str] = option(dict, "Bind the dtype of an input that the text leaves open.", "--dtype",
                                        metavar="NAME=f32", multiple=True, parse=read_dtypes)
+
+    def __post_init__(self) -> None:
+        """Sizes may be integers of any type, such as numpy's: everything behind reads Python's."""
+        object.__setattr__(self, "shapes", {name: tuple(map(index, shape)) for name, shape in self.shapes.items()})
 
 
 # ---------------------------------------------------------------------- show, stats
@@ -283,14 +288,15 @@ class RunOptions(InputOptions):
                                 "all of device 0 first; --expect also takes result 0 of device 1 as out0@1.",
                              metavar="N", least=1, most=1024)
     no_cache: bool = option(False, "Neither read nor write the cache of compiled programs and kernels.")
-    cache_weights: bool = option(False, "Keep packed weights of any size in the cache, so that later runs need not pack them.")
+    cache_weights: bool = option(False, "Keep packed weights of up to 256 MiB in the cache (default: 4 MiB), so that later runs need not "
+                                 "pack them.")
     bench: bool = option(False, "Time the compiled program.")
     bench_seconds: float = option(1.0, "How long to time it, in seconds.", above=0)
     warmup: int = option(3, "Runs before timing starts.", least=0)
     runs: int | None = option(None, "Time exactly N runs.", least=1)
     kernel: str = option("", "With --emit loops, llvm or asm: only this kernel.", metavar="NAME")
     profile: bool = option(False, "Time each kernel inside a call, and show what its machine code does.")
-    peak: str = option("measured", "With --profile: the peak of the roofline, measured here or from a table of families of processors.",
+    peak: str = option("measured", "With --profile: measure the peak of the roofline, or take it from a table of processor families.",
                        choices=("measured", "table"))
     target: str = option("", "Emit code for another machine: x86_64-..., aarch64-..., riscv64-..., armv7-...", metavar="TRIPLE")
 

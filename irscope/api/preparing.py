@@ -20,13 +20,14 @@ from irscope.source.arrays import Joined
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """A module with everything bound, its arrays, the names of the given inputs that were looked at, and names of inputs by their places
-    in the user's call. ``has_arguments``: the dump itself holds inputs."""
+    in the user's call. ``has_own_data``: inputs are in the dump itself, or constants in files beside it, which no key of the cache
+    covers."""
 
     module: Module
     arrays: Arrays
     read: Sequence[str]
     renamed: Mapping[str, str]
-    has_arguments: bool
+    has_own_data: bool
 
 
 def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) -> Preparation:
@@ -44,4 +45,5 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
     if first.stored:
         files = Files(files.inputs, Joined([files.weights, first.stored]), files.constants)
     module = bound(options, first, files, watch)
-    return Preparation(module, Arrays(options, module, files, watch), list(recorded.read), renamed, bool(reading.arguments))
+    return Preparation(module, Arrays(options, module, files, watch), list(recorded.read), renamed,
+                       bool(reading.arguments) or reading.has_other_files)

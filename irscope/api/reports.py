@@ -21,9 +21,9 @@ from irscope.source.files import STDIN, read_bytes
 HEAD = 4096
 OUT_OF_MEMORY = "out-of-memory"
 SHOWN = 15
-"""Buffers of an error that people see: XLA prints as many."""
+"""The most buffers of an error in text: XLA prints as many."""
 LARGEST = 100
-"""So many values are in json; people see the first five."""
+"""The most values in json; text has the first five."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,14 @@ class MemoryReport:
     def as_json(self) -> dict[str, Any]:
         """``{"kind", "total", "sorts": {sort or memory space: bytes}, "largest": [{"node", "bytes", "sort"}]}``.
 
-        An error has ``requested`` too, in bytes, and its buffers have ``type``, ``op_name`` and ``source``.
+        An error has ``requested`` too, in bytes, and its buffers have ``type``, ``op_name`` and ``source``. Bytes that it does not state
+        are None.
         """
         if self.kind == OUT_OF_MEMORY:
             error = parse_out_of_memory(self.source.text) or OutOfMemory()
             peak = [{"node": b.name, "bytes": b.bytes, "sort": b.sort, "type": b.type, "op_name": b.op_name, "source": b.source}
                     for b in error.buffers[:LARGEST]]
-            total = sum(error.sorts.values())
+            total = sum(error.sorts.values()) if error.sorts else None
             return {"kind": self.kind, "total": total, "sorts": error.sorts, "largest": peak, "requested": error.requested}
         if self.kind == "memory-usage-report":
             spaces = parse_memory_usage(self.source.text)
@@ -79,20 +80,21 @@ def report_of(what: Source) -> MemoryReport | None:
     kind = kind_of_report(text)
     if kind in (None, "buffer-assignment") and "\nallocation 0:" not in text:
         error = parse_out_of_memory(text)
-        kind = OUT_OF_MEMORY if error is not None and (error.requested or error.buffers) else kind
+        kind = OUT_OF_MEMORY if error is not None and (error.requested is not None or error.buffers) else kind
     return MemoryReport(SourceText(name, text), kind) if kind is not None else None
 
 
 def _error_lines(error: OutOfMemory, paint: Paint) -> Iterator[str]:
     """What was requested, the bytes by sort of allocation, and the largest buffers with the user's names for them."""
-    asked = f"  when {bytes_(error.requested)} more were requested" if error.requested else ""
-    yield paint("out of memory", "bold") + paint(asked, "dim")
+    requested = f"  when {bytes_(error.requested)} more were requested" if error.requested is not None else ""
+    yield paint("out of memory", "bold") + paint(requested, "dim")
     if error.sorts:
         yield "  " + f" {paint.dot} ".join(f"{sort} {bytes_(size)}" for sort, size in error.sorts.items() if size)
     for buffer in error.buffers[:SHOWN]:
         where = " ".join(part for part in (buffer.name or buffer.opcode, buffer.op_name, buffer.source) if part)
         padded = f", {bytes_(buffer.padding)} of it padding" if buffer.padding else ""
-        yield f"  {bytes_(buffer.bytes):>9}  {buffer.type}{padded}  " + paint(short(where, paint.width - 14 - len(buffer.type)), "dim")
+        size = "?" if buffer.bytes is None else bytes_(buffer.bytes)
+        yield f"  {size:>9}  {buffer.type}{padded}  " + paint(short(where, paint.width - 14 - len(buffer.type)), "dim")
     if len(error.buffers) > SHOWN:
         yield paint(f"  {len(error.buffers) - SHOWN} more in --format json", "dim")
     yield paint("the values of a dump that these buffers are: irscope lint DUMP --audit memory --oom LOG", "dim")

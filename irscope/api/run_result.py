@@ -20,7 +20,7 @@ if sys.platform != "win32":
 
 
 class OutputJson(TypedDict):
-    """One output: ``shape`` counts elements, ``path`` is its place in what the user's function returns, where the dump tells."""
+    """One output: ``shape`` counts elements, ``path`` is its place in what the user's function returns, where the dump states it."""
 
     name: str
     dtype: str
@@ -36,7 +36,7 @@ class RunResult:
     engine ``kernels`` is 0 and ``interpreted_ops`` names all operators. ``comparisons`` has one entry per output and requested comparison.
     ``drawn`` names the inputs whose values were drawn at random. ``from_cache``: the whole program came from the cache; ``compile_s`` is
     then the time to load it. ``profile`` is there where it was requested. ``paths`` are the places of the outputs in what the user's
-    function returns (``['y'][0]``), where the dump tells.
+    function returns (``['y'][0]``), where the dump states it.
     """
 
     outputs: list[Array]

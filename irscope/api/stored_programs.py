@@ -122,12 +122,12 @@ class StoredProgram:
 
 class ProgramStore:
     """The entries for one text with its options. ``files`` are that of the text (empty: it is in memory) and those of the options,
-    ``inputs`` the arrays that are given, ``opened`` their files by path; ``fault`` says why an entry is not used."""
+    ``contents`` the states of the files before they were read for the key, ``inputs`` the arrays that are given, ``opened`` their files
+    by path; ``fault`` says why an entry is not used."""
 
-    def __init__(self, key: str, files: Sequence[str], contents: Sequence[str], opened: Mapping[str, Mapping[str, Array]],
+    def __init__(self, key: str, files: Sequence[str], contents: Mapping[str, tuple[int, ...]], opened: Mapping[str, Mapping[str, Array]],
                  inputs: Mapping[str, Array]) -> None:
         self._key, self.files, self._contents = key, list(files), contents
-        self._state = _state_of(contents)
         self.opened, self.inputs = opened, inputs
         self.fault = ""
 
@@ -141,6 +141,7 @@ class ProgramStore:
             return None  # nothing would be stored: their digests would cost more than they save
         path = path_of(what)
         contents = [*([path] if path else []), *options.weights, *([options.constants] if options.constants else [])]
+        states = dict(zip(contents, _state_of(contents), strict=True))
         digests = [digest_of_file(each) for each in contents]
         text = "" if path else _digest_of_text(what)
         if text is None or path == STDIN or None in digests:
@@ -153,7 +154,7 @@ class ProgramStore:
         named = [("weight", given.weights), ("constant", given.constants)]
         arrays = [f"{kind} {name} {digest_of_array(values[name])}" for kind, values in named for name in values]
         key = program_key([purpose, text, str(len(options.weights)), *map(str, digests), *arrays], _relevant(options), list(inputs))
-        return ProgramStore(key, [path, *options.files], contents, opened, inputs)
+        return ProgramStore(key, [path, *options.files], states, opened, inputs)
 
     def find(self) -> StoredProgram | None:
         """The program for these inputs. None where there is none that can be used; :attr:`fault` then says what is wrong with an entry."""
@@ -183,7 +184,7 @@ class ProgramStore:
         made.
         """
         compiled = stored.compiled
-        if (compiled.constant_bytes > LITTLE and not all_weights) or self._state != _state_of(self._contents):
+        if (compiled.constant_bytes > LITTLE and not all_weights) or list(self._contents.values()) != _state_of(list(self._contents)):
             return
         compiled.facts = stored.facts.as_data()
         pieces = to_pieces(compiled)
@@ -237,7 +238,7 @@ def _digest_of_text(what: object) -> str | None:
 
 
 def _state_of(paths: Sequence[str]) -> list[tuple[int, ...]]:
-    """Size, time of change and number of files, to see whether they change while they are compiled."""
+    """Size, time of change and inode number of files, to see whether they change while they are compiled."""
     found: list[tuple[int, ...]] = []
     for path in paths:
         try:

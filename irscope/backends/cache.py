@@ -31,6 +31,8 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 """The flags to open an entry with: a link fails, a pipe does not wait for a writer."""
 LARGEST = 1 << 29
 """The most bytes in the cache."""
+LARGEST_ENTRY = LARGEST // 2
+"""The most bytes of an entry: a larger one would displace most others."""
 LARGE = 1 << 20
 """An entry from this many bytes on has the size of the cache checked when it is written."""
 
@@ -158,7 +160,7 @@ Content = bytes | memoryview
 def write(name: str, *pieces: Content) -> bool:
     """Store an entry, the pieces one after the other, if that is possible and the folder is trusted. Returns whether it is stored."""
     place = folder()
-    if place is None or distrust(place) or distrust(place / name[:2]) or sum(map(_bytes_of, pieces)) > LARGEST // 2:
+    if place is None or distrust(place) or distrust(place / name[:2]) or sum(map(_bytes_of, pieces)) > LARGEST_ENTRY:
         return False
     target = place / name[:2] / name
     try:

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ _ARM64 = _Syntax(
     re.compile(r"(?!)"),
 )
 _LABEL = re.compile(r"[.\w$]+:")
+_FALLS_INTO = re.compile(r"\s*%bb\.\d+:")
+"""The comment in place of the label of a block that nothing jumps to."""
 _SPILL = re.compile(r"Spill|Reload")
 
 
@@ -72,12 +76,13 @@ def code_facts(assembly: str, triple: str) -> CodeFacts | None:
     syntax = _X86 if triple.startswith(("x86_64", "amd64")) else _ARM64 if triple.startswith(("aarch64", "arm64")) else None
     if syntax is None:
         return None
+    fmas_of: Callable[[tuple[int, int]], int] = itemgetter(0)
     bits, spills, best, here = 0, 0, (0, 0), (0, 0)
     for line in assembly.splitlines():
         code, _, comment = line.partition(syntax.comment)
         code = code.strip()
-        if _LABEL.match(code):
-            here = (0, 0)
+        if _LABEL.match(code) or _FALLS_INTO.match(comment):
+            best, here = max(best, here, key=fmas_of), (0, 0)
             continue
         if not code or code.startswith("."):
             continue
@@ -87,5 +92,4 @@ def code_facts(assembly: str, triple: str) -> CodeFacts | None:
             bits = max(bits, next((width for width, pattern in syntax.widths if pattern.search(code)), 0))
         loads = bool(syntax.loads.match(code)) + bool(syntax.loads.match(code) and syntax.pairs.match(code))
         here = here[0] + bool(syntax.fma.fullmatch(name)), here[1] + loads
-        best = max(best, here, key=lambda counts: counts[0])
-    return CodeFacts(bits, *best, spills)
+    return CodeFacts(bits, *max(best, here, key=fmas_of), spills)

@@ -10,7 +10,7 @@ from irscope.analysis.types import check_graph
 from irscope.analysis.verify.faults import finding
 from irscope.backends import llvm_compile
 from irscope.backends.arguments import by_name
-from irscope.backends.executable import Executable, Port
+from irscope.backends.executable import Executable, Port, aligned_empty
 from irscope.backends.loaded_model import LoweredModel, Model
 from irscope.backends.opening import Bindings, needs_opening, opened
 from irscope.backends.program_file import CompiledProgram
@@ -18,7 +18,7 @@ from irscope.backends.varying import Padded, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.expand.dynamic import pad_dynamic
 from irscope.graph import Kind, Module, Node, Reading, TensorType, bytes_of
-from irscope.lazy import Array
+from irscope.lazy import Array, np
 from irscope.lower.faults import cannot_run
 from irscope.lower.kernels import Tuner, flops_of_node
 from irscope.lower.lowering import lower
@@ -84,10 +84,28 @@ def compile_module(module: Module, weights: Mapping[int, Array] | None = None, o
     began = time.perf_counter()
     options = options or Options()
     made = lowered(module, weights, options, cpu, use_cache, tuner)
+    _copy_shared(made.program, weights or {})
     plain = _executable(made.module, made.program, options, cpu, use_cache)
     varying = Padded.of(made.module).varying
     executable = VaryingExecutable(plain, varying) if varying is not None else plain
     return Model(made.module.name, executable, len(made.program.launches()), made.flops, time.perf_counter() - began, lambda: made)
+
+
+def _copy_shared(program: Program, weights: Mapping[int, Array]) -> None:
+    """Copy the constants that are memory of the caller's weights and that the caller could change later."""
+    owners = {id(_owner(array)) for array in weights.values()}
+    for slot in program.constants:
+        if isinstance(slot.data, np.ndarray) and slot.data.flags.writeable and id(_owner(slot.data)) in owners:
+            copy = aligned_empty(slot.data.dtype, slot.data.shape)
+            copy[...] = slot.data
+            slot.data = copy
+
+
+def _owner(array: Array) -> Array:
+    """The array whose memory a view shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def compiled_program(model: Model) -> CompiledProgram:
@@ -122,6 +140,7 @@ def compile_named(reading: Reading, given: Bindings, options: Options, cpu: str 
     if not reading.ok or not reading.modules:
         errors = [f for f in reading.findings if f.severity is Severity.ERROR]
         raise UserError(f"{reading.source.name} cannot be compiled: the text has errors", findings=errors)
+    given = replace(given, constants={name: np.array(given.constants[name]) for name in given.constants})  # the caller may change them
     module = reading.module()
     if module.is_primitive:
         require(reading, module, Use.RUN)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from irscope.backends import cache, llvm_compile
 from irscope.backends.program_file import FORMAT
 from irscope.lazy import Array, np
+from irscope.source.files import MAX_BYTES
 from irscope.version import source_state
 
 CHUNK = 1 << 20
@@ -27,9 +28,15 @@ def toolchain() -> str:
 
 
 def program_key(contents: Sequence[str], options: Mapping[str, object], inputs: Sequence[str]) -> str:
-    """The key of a program: the digests of its text, weights and constants, the options that it depends on (data for JSON), and the names
-    of the arrays that are given."""
-    return cache.key("program", toolchain(), json.dumps(contents), json.dumps(options, sort_keys=True), json.dumps(inputs))
+    """The key of a program: the digests of its text, weights and constants, the options that it depends on, and the names of the given
+    arrays."""
+    chosen = json.dumps(options, sort_keys=True, default=_as_data)
+    return cache.key("program", toolchain(), json.dumps(contents), chosen, json.dumps(inputs))
+
+
+def _as_data(value: object) -> object:
+    """Numbers and arrays of numpy, and mappings of any type, as data for JSON."""
+    return dict(value) if isinstance(value, Mapping) else np.asarray(value).tolist()
 
 
 def digest_of_bytes(content: bytes) -> str:
@@ -38,10 +45,11 @@ def digest_of_bytes(content: bytes) -> str:
 
 
 def digest_of_file(path: str) -> str | None:
-    """The digest of a regular file's bytes, as they are on disk; None for a pipe, a device, and what cannot be read."""
+    """The digest of a regular file's bytes, as they are on disk; None for a pipe, a device, and what is too large or cannot be read."""
     digest = hashlib.blake2b(digest_size=16)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
             return None
         with open(path, "rb", buffering=0) as file:
             buffer = bytearray(CHUNK)

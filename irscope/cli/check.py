@@ -24,7 +24,7 @@ class CheckOutput:
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
     exit_zero: bool = option(False, "Exit 0 whatever was found in texts that are whole.")
-    facts: bool = option(False, "Show every fact in full, not the costliest of each file in a line each.", "--facts", "--all")
+    facts: bool = option(False, "Show every fact in full, instead of one line for each of the costliest.", "--facts", "--all")
 
 
 @click.command()

@@ -26,11 +26,11 @@ class LintOutput:
     form: str | None = option(None, "How to report (default: full).", "--format", choices=FORMATS)
     output: str | None = option(None, "Write the report to a file.", "-o", file=True)
     exit_zero: bool = option(False, "Exit 0 whatever was found in texts that are whole.")
-    facts: bool = option(False, "Show every fact in full, not the costliest of each file in a line each.")
+    facts: bool = option(False, "Show every fact in full, instead of one line for each of the costliest.")
     everything: bool = option(False, "Run all rules, also those that are off by default, and show all that they find.", "--all")
     audit: str | None = option(None, "Print a table instead of findings.", choices=AUDITS)
     oom: str | None = option(None, "With --audit memory: find the buffers of an out-of-memory error of XLA in the dump.", metavar="LOG")
-    fix: bool = option(False, "Mend what passes can mend in one file, and write the program to -o FILE.")
+    fix: bool = option(False, "Fix what passes can fix in one file, and write the program to -o FILE.")
 
 
 @click.command()

@@ -11,7 +11,7 @@ from irscope.api.options import RunOptions
 from irscope.api.run_result import RunResult
 from irscope.cli.terminal import TERMINAL
 from irscope.render.arrays import range_of, type_of
-from irscope.render.units import micros, seconds
+from irscope.render.units import micros, plural, seconds
 
 
 def print_tables(request: RunOptions, result: RunResult) -> None:
@@ -24,7 +24,7 @@ def print_tables(request: RunOptions, result: RunResult) -> None:
     for heading in ("output", "type", "values"):
         table.add_column(heading, overflow="fold")
     for i, array in enumerate(result.outputs[:20]):
-        table.add_row(result.label(i), type_of(array), Text(range_of(array)))
+        table.add_row(Text(result.label(i)), type_of(array), Text(range_of(array)))
     if len(result.outputs) > 20:
         table.add_row("...", f"{len(result.outputs) - 20} more", "")
     console.print(table)
@@ -41,9 +41,9 @@ def print_tables(request: RunOptions, result: RunResult) -> None:
 def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
     if request.engine == "llvm":
-        threads = f"{result.threads} thread{'s' * (result.threads != 1)}"
-        facts.append(("loaded" if result.from_cache else "compiled",
-                      f"{result.kernels} kernels{' from the cache' * result.from_cache} in {seconds(result.compile_s)}, {threads}"))
+        how, cached = ("loaded", " from the cache") if result.from_cache else ("compiled", "")
+        kernels, threads = plural(result.kernels, "kernel"), plural(result.threads, "thread")
+        facts.append((how, f"{kernels}{cached} in {seconds(result.compile_s)}, {threads}"))
     else:
         facts.append(("engine", "reference (numpy)"))
     if result.samples_us:

@@ -6,7 +6,6 @@ XLA prints the buffers in two forms: numbered blocks after ``Peak buffers:`` (CP
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 
 BEGINS = re.compile(r"Out of memory while trying to allocate|Out of memory allocating|Ran out of memory in memory space|"
@@ -17,7 +16,7 @@ _BLOCK = re.compile(r"(?:Buffer \d+:|(?<![\w.])\d+\. Size: (?P<size>[\d.]+[KMGT]
 _FIELD = re.compile(r"(?P<key>Size|Operator|XLA [Ll]abel|Shape|Entry Parameter Subshape|Allocation type|Unpadded size|"
                     r"Extra memory due to padding): ?(?P<value>.*)$")
 _STATISTIC = re.compile(r"(?P<name>parameter|constant|maybe_live_out|preallocated temp|total) allocation: +(?P<size>[\d.]+[KMGT]?i?B)")
-_END = re.compile(r"={10,}\s*$")
+_END = re.compile(r"(?<!=)={10,}\s*$")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SORTS = {"parameter": "parameter", "constant": "constant", "maybe_live_out": "output", "preallocated temp": "temporary"}
 """XLA's names for sorts of allocations, and ours."""
@@ -25,13 +24,14 @@ SORTS = {"parameter": "parameter", "constant": "constant", "maybe_live_out": "ou
 
 @dataclass(frozen=True, slots=True)
 class PeakBuffer:
-    """One of the largest buffers: ``bytes`` are rounded as printed, ``type`` has no layout, ``label`` is an operator or an instruction.
+    """One of the largest buffers: ``bytes`` are rounded as printed (None: not stated), ``type`` has no layout, ``label`` is an operator or
+    an instruction.
 
     ``op_name`` and ``source`` (``file:line``) are those of the user's program, where the error has them. ``padding`` counts bytes that the
     layout adds.
     """
 
-    bytes: int
+    bytes: int | None
     type: str = ""
     label: str = ""
     op_name: str = ""
@@ -48,15 +48,15 @@ class PeakBuffer:
     @property
     def opcode(self) -> str:
         """The operator of the label, or ``parameter``."""
-        found = re.search(r"([a-z][\w\-]*)\(", self.label) if "=" in self.label else re.fullmatch(r"([a-z][\w\-]*)", self.label)
+        found = re.search(r"(?<![\w\-])([a-z][\w\-]*)\(", self.label) if "=" in self.label else re.fullmatch(r"([a-z][\w\-]*)", self.label)
         return found[1] if found else "parameter" if self.sort == "parameter" else ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfMemory:
-    """An error. In bytes: ``requested`` by the allocation that failed (0 if not stated), ``sorts`` by sort of allocation."""
+    """An error. In bytes: ``requested`` by the allocation that failed (None: not stated), ``sorts`` by sort of allocation."""
 
-    requested: int = 0
+    requested: int | None = None
     sorts: dict[str, int] = field(default_factory=dict)
     buffers: tuple[PeakBuffer, ...] = ()
 
@@ -79,13 +79,15 @@ def parse_out_of_memory(text: str) -> OutOfMemory | None:
     begins = BEGINS.search(text)
     if begins is None:
         return None
-    requested, sorts, blocks = 0, Counter[str](), list[dict[str, str]]()
+    requested: int | None = None
+    sorts: dict[str, int] = {}
+    blocks: list[dict[str, str]] = []
     inside = False
     for line in text[text.rfind("\n", 0, begins.start()) + 1:].splitlines():
-        if not requested and (found := _REQUESTED.search(line)):
+        if requested is None and (found := _REQUESTED.search(line)):
             requested = _size(found[1] + ("" if found[2] == "bytes" else found[2]))
-        if (found := _STATISTIC.search(line)) and found["name"] in SORTS:
-            sorts.setdefault(SORTS[found["name"]], _size(found["size"]))
+        if (found := _STATISTIC.search(line)) and found["name"] in SORTS and (size := _size(found["size"])) is not None:
+            sorts.setdefault(SORTS[found["name"]], size)
         elif found := _BLOCK.search(line):
             blocks.append({"Size": found["size"] or ""})
             inside = True
@@ -93,7 +95,7 @@ def parse_out_of_memory(text: str) -> OutOfMemory | None:
             blocks[-1][found["key"].lower()] = found["value"].strip()
         elif _END.search(line):
             inside = False
-    return OutOfMemory(requested, dict(sorts), tuple(_buffer(block) for block in blocks))
+    return OutOfMemory(requested, sorts, tuple(_buffer(block) for block in blocks))
 
 
 def _buffer(block: dict[str, str]) -> PeakBuffer:
@@ -108,7 +110,7 @@ def _buffer(block: dict[str, str]) -> PeakBuffer:
         op_name=op_name[1] if op_name else "",
         source=f"{source[0][1]}:{source[1][1]}" if source[0] and source[1] else source[0][1] if source[0] else "",
         sort="parameter" if parameter else "temporary",
-        padding=_size(block.get("extra memory due to padding", "0").partition(" ")[0]),
+        padding=_size(block.get("extra memory due to padding", "0").partition(" ")[0]) or 0,
     )
 
 
@@ -116,10 +118,7 @@ def _without_layout(type: str) -> str:
     return re.sub(r"\{[^{}]*\}", "", type)
 
 
-def _size(text: str) -> int:
-    """``1.34G``, ``6.00MiB`` or ``384.0KiB`` in bytes; 0 for anything else."""
-    found = re.fullmatch(r"([\d.]+)([KMGT]?)(?:iB|B)?", text)
-    try:
-        return round(float(found[1]) * _UNITS[found[2]]) if found else 0
-    except ValueError:  # several dots
-        return 0
+def _size(text: str) -> int | None:
+    """``1.34G``, ``6.00MiB`` or ``384.0KiB`` in bytes; None for anything else."""
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d{0,20})?)([KMGT]?)(?:iB|B)?", text, re.ASCII)
+    return round(float(found[1]) * _UNITS[found[2]]) if found else None

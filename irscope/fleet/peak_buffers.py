@@ -25,9 +25,10 @@ def peak_buffers(module: Module, error: OutOfMemory) -> Table:
         nodes, way = index.find(buffer)
         found += bool(nodes)
         name = f"%{nodes[0].name}" + (f" or {len(nodes) - 1} like it" if len(nodes) > 1 else "") if nodes else "not in this text"
-        table.rows.append((human_bytes(buffer.bytes), name, buffer.type, way, buffer.op_name, buffer.source))
-    asked = f" when {human_bytes(error.requested)} more were requested" if error.requested else ""
-    table.title = f"XLA ran out of memory{asked}; {found} of its {len(error.buffers)} largest buffers are found in this text"
+        size = "?" if buffer.bytes is None else human_bytes(buffer.bytes)
+        table.rows.append((size, name, buffer.type, way, buffer.op_name, buffer.source))
+    requested = f" when {human_bytes(error.requested)} more were requested" if error.requested is not None else ""
+    table.title = f"XLA ran out of memory{requested}; {found} of its {len(error.buffers)} largest buffers are found in this text"
     padded = sum(buffer.padding for buffer in error.buffers)
     if padded:
         table.notes.append(f"{human_bytes(padded)} of them are padding of the layout")

@@ -106,6 +106,7 @@ class Reading(Viewable):
     """The result of reading a text: modules (most texts hold one) and findings. ``ok`` follows the format's own parser.
 
     Files of some formats also hold the ``arguments`` of a run, flattened, and the compiler's assignment of ``buffers``.
+    ``has_other_files``: values of constants lie in other files, which are read when they are looked up.
     """
 
     source: SourceText
@@ -115,6 +116,7 @@ class Reading(Viewable):
     ok: bool = True
     arguments: tuple[Array, ...] = ()
     buffers: BufferAssignment | None = None
+    has_other_files: bool = False
 
     def __repr__(self) -> str:
         modules, findings = len(self.modules), len(self.findings)

@@ -19,7 +19,7 @@ _VARIABLES = ("KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "DOMTERM")
 _PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper")
 _TERMS = ("xterm-kitty", "alacritty", "foot", "xterm-ghostty")
 _VTE = 5001
-_PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::\d+)?")
+_PLACE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 
 
 def linked(text: str, place: str) -> str:
@@ -28,7 +28,7 @@ def linked(text: str, place: str) -> str:
     if found is None:
         return text
     path = _existing(found["path"])
-    return f"\x1b]8;id={_ID};file://{quote(path)}#{found['line']}\x1b\\{text}\x1b]8;;\x1b\\" if path else text
+    return f"\x1b]8;id={_ID};file://{quote(os.fsencode(path))}#{found['line']}\x1b\\{text}\x1b]8;;\x1b\\" if path else text
 
 
 @lru_cache(maxsize=4096)

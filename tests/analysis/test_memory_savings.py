@@ -34,6 +34,16 @@ ENTRY main {
 """
 
 
+RETURNED = """HloModule m, is_scheduled=true
+ENTRY main {
+  w = f32[256] parameter(0)
+  g = f32[64] parameter(1)
+  s = f32[256] concatenate(g, g, g, g), dimensions={0}
+  ROOT r = (f32[256], f32[256]) tuple(w, s)
+}
+"""
+
+
 def found(text: str) -> list[MemorySaving]:
     facts = survey(text)
     return memory_savings(facts, facts.module.main())
@@ -116,3 +126,8 @@ def _changed(lines: list[str], name: str, user: str) -> list[str]:
     after = [re.sub(rf"\b{name}\b(?=[,)])", f"{name}x", line) for line in lines[at:]]
     read = any(re.search(rf"\b{name}\b", line) for line in lines[own + 1:at])
     return [*lines[:own], *([lines[own]] if read else []), *lines[own + 1:at], again, *after]
+
+
+@pytest.mark.parametrize("text", [RETURNED, RETURNED.replace("tuple(w, s)", "tuple(x, s)").replace("  ROOT", "  x = f32[256] bitcast(w)\n  ROOT")])
+def test_a_parameter_that_is_a_result_is_not_donated(text: str) -> None:
+    assert names(found(text)) == []

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irscope
+from irscope.api import RunOptions
+from irscope.cli.run_report import print_tables
 from tests.conftest import Cli
 
 TEXT = """HloModule m
@@ -271,3 +274,10 @@ def test_a_constant_without_a_value_is_told_at_its_place(cli: Cli, tmp_path: Pat
     for words in ("elided.hlo:4:3: error[KRN001]: the text elides the value of the constant %c, f32[99]", "from: /u/m.py:3",
                   "--constants C.npz gives it by name", "error: the constant %c has no value"):
         assert words in run.stderr
+
+
+def test_paths_of_results_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    result = irscope.run(TEXT)
+    result.paths = ("['a[/b]'][bold]",)
+    print_tables(RunOptions(), result)
+    assert "out0 ['a[/b]'][bold]" in capsys.readouterr().out

@@ -52,6 +52,16 @@ def test_stages_of_one_program_agree(one: str, other: str, cli: Cli, stages: Pat
     assert f"agrees with {stages / other}" in " ".join(result.stdout.split())
 
 
+def test_the_other_dump_may_come_from_standard_input(cli: Cli, stages: Path) -> None:
+    result = cli("compile-and-run", stages / "before.hlo", "--expect-from", "-", input=AFTER)
+    assert result.exit_code == 0
+
+
+def test_a_dump_that_cannot_be_read_is_named_once(cli: Cli, stages: Path) -> None:
+    result = cli("compile-and-run", stages / "before.hlo", "--expect-from", stages / "none.hlo")
+    assert result.exit_code == 2 and result.stderr.count("none.hlo") == 1
+
+
 @pytest.mark.parametrize("engine", ["llvm", "reference"])
 def test_another_program_differs(engine: str, cli: Cli, stages: Path) -> None:
     (stages / "other.hlo").write_text(AFTER.replace("negate(b)", "abs(b)"))

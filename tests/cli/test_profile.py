@@ -65,7 +65,7 @@ def test_the_text_report(samples: Path, cli: Cli) -> None:
     assert result.exit_code == 0, result.stderr
     for words in ("GFLOP/s", "of roofline", "call      ", "checks ", "launch ", "2 threads waited", "peak      ", "of memory on 2 threads"):
         assert words in result.stdout, words
-    assert "note: the peak of this machine is not measured, but from the table of families: " in result.stderr
+    assert "note: the peak of this machine is not measured, but taken from the table of families: " in result.stderr
     row = next(line for line in result.stdout.splitlines() if line.startswith("conv_general_dilated_2_frame "))
     assert row.rstrip().endswith("?")
 

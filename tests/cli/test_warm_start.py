@@ -6,17 +6,22 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import irscope
-from irscope.api import RunOptions, RunResult
+from irscope.api import RunOptions, RunResult, compiled_run, stored_programs
 from irscope.backends import cache
+from irscope.backends.executable import aligned_empty
+from irscope.backends.program_key import digest_of_file
+from irscope.source.files import MAX_BYTES
 from tests.backends.test_cache import give_away
 from tests.cli.test_startup import modules_after
 from tests.conftest import Cli
+from tests.formats.test_onnx import external
 
 ADD = "ENTRY main { x = f32[3] parameter(0)\n y = f32[3] parameter(1)\n ROOT s = f32[3] add(x, y) }\n"
 SIZED = "graph(%x : Tensor, %k : int):\n  %a : Tensor = aten::nonzero(%x)\n  %b : Tensor = aten::mul(%a, %k)\n  return (%b)\n"
@@ -117,6 +122,16 @@ def test_many_weights_are_stored_on_request(monkeypatch: pytest.MonkeyPatch) -> 
     assert not ran(ADD, **given).from_cache
 
 
+def test_weights_that_are_too_large_for_an_entry_are_reported(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (cache, compiled_run):
+        monkeypatch.setattr(module, "LARGEST_ENTRY", 8)
+    (tmp_path / "a.hlo").write_text(ADD)
+    np.savez(tmp_path / "w.npz", y=np.ones(3, np.float32))
+    for _ in range(2):
+        result = cli("compile-and-run", tmp_path / "a.hlo", "--weights", tmp_path / "w.npz", "--cache-weights")
+        assert "the program is not in the cache: its weights take 12 B, and an entry has at most 8 B" in result.stderr
+
+
 def test_the_content_counts_and_not_the_path(tmp_path: Path) -> None:
     one, two = tmp_path / "one.hlo", tmp_path / "two.hlo"
     one.write_text(ADD)
@@ -125,6 +140,50 @@ def test_the_content_counts_and_not_the_path(tmp_path: Path) -> None:
     one.write_text(ADD.replace("add(", "multiply("))
     changed = ran(one)
     assert not changed.from_cache and not same(changed, ran(two))
+
+
+def test_a_program_whose_constants_lie_in_other_files_is_not_stored(tmp_path: Path) -> None:
+    path = external(tmp_path, "w.bin")
+    x = np.zeros(2, np.float32)
+    for values in ([2, 3], [2, 3], [5, 7]):
+        (tmp_path / "w.bin").write_bytes(b"skip" + np.array(values, np.float32).tobytes())
+        made = ran(path, inputs=of(x=x))
+        assert (made.outputs[0].tolist(), made.from_cache) == (values, False)
+        model = irscope.compile(path)
+        assert (model(x)[0].tolist(), model.from_cache) == (values, False)
+
+
+def test_a_file_that_changes_while_its_key_is_made_is_not_stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "a.hlo"
+    path.write_text(ADD)
+    given = of(x=np.ones(3, np.float32), y=np.ones(3, np.float32))
+
+    def digest_and_change(file: str) -> str | None:
+        digest = digest_of_file(file)
+        path.write_text(ADD.replace("add(", "subtract("))
+        return digest
+    with monkeypatch.context() as patched:
+        patched.setattr(stored_programs, "digest_of_file", digest_and_change)
+        assert ran(path, inputs=given).outputs[0].tolist() == [0, 0, 0]
+    path.write_text(ADD)
+    assert ran(path, inputs=given).outputs[0].tolist() == [2, 2, 2]
+
+
+def test_a_file_larger_than_any_dump_is_not_hashed(tmp_path: Path) -> None:
+    path = tmp_path / "large.hlo"
+    with open(path, "wb") as file:
+        file.truncate(MAX_BYTES + 1)  # sparse: it takes no space on the disk
+    assert digest_of_file(str(path)) is None
+
+
+def test_options_may_be_of_types_of_numpy() -> None:
+    text = "ENTRY main { x = f32[<=4] parameter(0)\n ROOT s = f32[<=4] negate(x) }\n"
+    shapes: Any = MappingProxyType({"x": (np.int64(3),)})
+    int_of_numpy: Any = np.int64(1)
+    options = RunOptions(shapes=shapes, fill_elided=True, seed=int_of_numpy)
+    assert [ran(text, options).from_cache for _ in range(2)] == [False, True]
+    assert [irscope.compile(text, shapes=shapes).from_cache for _ in range(2)] == [False, True]
+    assert not irscope.compile(text, shapes={"x": (2,)}).from_cache
 
 
 def test_notes_are_repeated(cli: Cli, tmp_path: Path) -> None:
@@ -300,3 +359,16 @@ def test_errors_of_compile_are_those_of_the_first_call() -> None:
     for _ in range(2):
         with pytest.raises(irscope.UserError, match="there is no input 'z' to fix"):
             irscope.compile(ADD, weights={"z": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("kind", ["weights", "constants"])
+def test_arrays_that_change_later_do_not_change_a_model(kind: str) -> None:
+    given = {"weights": "parameter(1)", "constants": "constant({...})"}[kind]
+    text = ADD.replace("parameter(1)", given)
+    fixed = aligned_empty(np.dtype(np.float32), (3,))  # compiled code can read it in place
+    options: Any = {kind: {"y": fixed}}
+    for _ in range(2):
+        fixed[...] = 1
+        model = irscope.compile(text, **options)
+        fixed[...] = 7
+        assert model(np.ones(3, np.float32))[0].tolist() == [2, 2, 2]

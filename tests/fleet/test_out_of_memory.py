@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,27 @@ def test_a_prefix_of_a_log_on_every_line_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "Size: 4B", "out of memory", "Peak buffers: none", BLOCKS[:400], "Peak buffers:\nBuffer 1:\nSize: 1.2.3KiB\n"])
 def test_texts_without_or_with_half_an_error_are_no_fault(text: str) -> None:
     error = parse_out_of_memory(text)
-    assert error is None or all(buffer.bytes == 0 for buffer in error.buffers)
+    assert error is None or all(buffer.bytes is None for buffer in error.buffers)
+
+
+@pytest.mark.parametrize("size", ["", "1.2.3KiB", "9" * 400, "many"])
+def test_sizes_that_are_not_stated_are_not_zero(size: str, cli: Cli, tmp_path: Path) -> None:
+    lines = [f"Out of memory while trying to allocate {size} bytes.", "Peak buffers:", "Buffer 1:", f"Size: {size}", "Shape: f32[128]"]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n")
+    (tmp_path / "m.hlo").write_text(MODULE)
+    record = json.loads(cli("show", tmp_path / "train.log", "--format", "json").stdout)["memory"]
+    assert (record["total"], record["requested"], record["largest"][0]["bytes"]) == (None, None, None)
+    assert cli("show", tmp_path / "train.log").stdout.split("\n")[2].split() == ["?", "f32[128]"]
+    found = cli("lint", tmp_path / "m.hlo", "--oom", tmp_path / "train.log").stdout
+    assert "XLA ran out of memory; 1 of its 1" in found and "?" in found
+
+
+@pytest.mark.parametrize("line", ["=" * 100_000 + "x", "XLA Label: = " + "a" * 100_000])
+def test_long_lines_take_linear_time(line: str) -> None:
+    began = time.process_time()
+    error = parse_out_of_memory(f"Peak buffers:\nBuffer 1:\nSize: 1B\n{line}\n")
+    assert error is not None and error.buffers[0].opcode == ""
+    assert time.process_time() - began < 5
 
 
 def test_buffers_are_found_by_op_name_type_and_name() -> None:

@@ -1,6 +1,7 @@
 """Trees that end in operators, and links from a terminal to the user's program."""
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -115,3 +116,18 @@ def test_links_are_for_terminals_that_follow_them(monkeypatch: pytest.MonkeyPatc
     assert not follows_links(_Stream(True))
     monkeypatch.setenv("FORCE_HYPERLINK", "1")
     assert follows_links(_Stream(False))
+
+
+def test_places_with_digits_of_other_scripts_are_no_places(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text("")
+    assert linked("text", f"{file}:\u0661\u0662") == "text"
+
+
+def test_names_that_are_no_unicode_can_be_linked(tmp_path: Path) -> None:
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.py")
+    try:
+        Path(file).write_text("")
+    except OSError:
+        pytest.skip("the file system has names in Unicode alone")
+    assert "/%FF.py#3" in linked("text", f"{file}:3")

@@ -6,6 +6,7 @@ the folder, by ``..``, as an absolute path or through a link, is refused.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -28,7 +29,15 @@ FIELDS = {"f32": "float_data", "c64": "float_data", "f64": "double_data", "c128"
 """The field that holds the elements of a type where there is no raw data; ``int32_data`` for other types (onnx.proto)."""
 
 
-def literal_of(tensor: Proto, folder: str) -> Literal | str:
+@dataclass(slots=True)
+class Folder:
+    """The folder of a model; empty where it was not read from a file. ``is_used``: a tensor lies in another file of it."""
+
+    path: str
+    is_used: bool = False
+
+
+def literal_of(tensor: Proto, folder: Folder) -> Literal | str:
     """The value of a tensor, or what is wrong with it. ``folder`` is that of the model. The value is decoded on first use.
 
     Raises UserError on use where the data are missing or in a file that may not be read.
@@ -44,7 +53,8 @@ def literal_of(tensor: Proto, folder: str) -> Literal | str:
     if tensor.data_location == EXTERNAL:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         name = str(tensor.name)
-        return Literal(type, None, False, lambda _: _external(entries, name, type, folder))
+        folder.is_used = True
+        return Literal(type, None, False, lambda _: _external(entries, name, type, folder.path))
     data = tensor.raw_data if tensor.HasField("raw_data") else None
     field = FIELDS.get(dtype.name, "int32_data")
     have = len(data) if data is not None else len(getattr(tensor, field))
