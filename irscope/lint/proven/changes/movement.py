@@ -11,9 +11,9 @@ from irscope.lint.proven.site import RefusedEdge, shaped, tensor
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce, Transpose
 
-MOVES = hlo.named("reshape transpose reverse broadcast copy bitcast")
-"""Movement of one operand that keeps every element."""
-REARRANGES = hlo.named("reshape transpose reverse bitcast")
+MOVES = hlo.named("reshape transpose reverse broadcast copy")
+"""Movement of one operand that keeps every element. A bitcast is none: what it moves depends on the layouts of its ends."""
+REARRANGES = hlo.named("reshape transpose reverse")
 SPREADS = REARRANGES | hlo.named("broadcast")
 EXACT = hlo.named("negate abs")
 """Arithmetic that gives the same whether it comes before or after a widening cast."""
