@@ -9,6 +9,7 @@ from irscope.graph import Graph
 from irscope.lint.edits import Edit, built
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import TABLE
+from irscope.lint.proven.trial import Scope, apply_edit
 from tests.lint.proven_texts import REDUCERS
 
 HALVES = REDUCERS.replace("f32", "f16")
@@ -88,6 +89,14 @@ REFUSED = {
         x = f4e2m1fn[8] parameter(0)
         c = f8e8m0fnu[8] convert(x)
         ROOT a = f8e8m0fnu[8] abs(c)"""),
+    "a bitcast, which reads the layout of a copy": ("movement-before", "c b", """
+        x = f32[2,4]{1,0} parameter(0)
+        c = f32[2,4]{0,1} copy(x)
+        ROOT b = f32[8]{0} bitcast(c)"""),
+    "a bitcast to another layout": ("movement-after", "b c", """
+        x = f32[2,4]{0,1} parameter(0)
+        b = f32[8]{0} bitcast(x)
+        ROOT c = f32[8]{0} negate(b)"""),
 }
 
 
@@ -116,3 +125,25 @@ def test_the_sides_of_a_product_are_swapped_with_their_precisions() -> None:
     made = built(graph.nodes, [graph.result()], edit, "main").result()
     assert [operand.name for operand in made.operands] == ["w", "x"]
     assert made.attrs["operand_precision"] == ("default", "highest")
+
+
+def test_a_changed_computation_keeps_the_order_of_its_parameters() -> None:
+    """A text may define parameter 1 first; the caller passes its operands by number."""
+    module = irscope.load("""HloModule m
+
+f {
+  b = f32[4,8] parameter(1)
+  a = f32[2,4] parameter(0)
+  ROOT d = f32[2,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+ENTRY main {
+  y = f32[4,8] parameter(1)
+  x = f32[2,4] parameter(0)
+  ROOT c = f32[2,8] call(x, y), to_apply=f
+}
+""").module()
+    graph = module.graphs["f"]
+    made = apply_edit(Scope(module, graph, graph.nodes, [graph.result()], True), None)
+    for name, before in module.graphs.items():
+        assert [param.name for param in made.graphs[name].params] == [param.name for param in before.params]
