@@ -178,7 +178,7 @@ def test_an_edge_has_the_fix_that_was_planned_for_it(tmp_path: Path, cli: Cli) -
   a{n} = f32[64,64]{{1,0}} multiply(t{n}, {y}), metadata={{op_name="jit(f)/layer_{n}/mul" source_file="net.py" source_line=8}}
   m{n} = f32[64,64]{{1,0}} transpose(t{n}), dimensions={{1,0}}
   b{n} = f32[64,64]{{1,0}} add(m{n}, {y})
-""" for n, (x, y) in enumerate(("xy", "yx"))]
+""" for n, (x, y) in enumerate((("x", "y"), ("y", "x")))]
     matrix = "f32[64,64]{1,0}"
     results = ", ".join([matrix] * 4)
     path = tmp_path / "layers.hlo"
