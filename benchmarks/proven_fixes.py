@@ -80,10 +80,10 @@ def write_pair(folder: Path, number: int, path: Path, context: Context, verdict:
         return
     edit = next(one.edit for one in proposals(edge) if one.candidate.key == fix.key)
     scope = Scope(engine.view.module, edge.graph, edge.graph.nodes, [edge.graph.result()], True)
-    told = {"file": path.name, "edge": verdict.names, "candidate": fix.key, "kernels": fix.saves.kernels, "bytes": fix.saves.bytes,
+    record = {"file": path.name, "edge": verdict.names, "candidate": fix.key, "kernels": fix.saves.kernels, "bytes": fix.saves.bytes,
             "runs": engine.runs(edge.graph), "before": print_module(apply_edit(scope, None)),
             "after": print_module(apply_edit(scope, edit))}
-    (folder / f"{number:03}.json").write_text(json.dumps(told, indent=1))
+    (folder / f"{number:03}.json").write_text(json.dumps(record, indent=1))
 
 
 def main() -> None:

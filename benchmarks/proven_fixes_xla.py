@@ -46,12 +46,12 @@ def main() -> None:
     """Compile every pair, and say how many start as many kernels less as irscope says."""
     same = total = 0
     for path in sorted(Path(sys.argv[1]).glob("*.json")):
-        told = json.loads(path.read_text())
-        before, after = (kernels(optimised(told[half])) for half in ("before", "after"))
-        said = round(told["kernels"] / told["runs"])
+        record = json.loads(path.read_text())
+        before, after = (kernels(optimised(record[half])) for half in ("before", "after"))
+        said = round(record["kernels"] / record["runs"])
         total += 1
         same += before - after == said
-        print(f"{told['file']} {' -> '.join(told['edge'])} {told['candidate']}: said {said} fewer, XLA {before} -> {after}")
+        print(f"{record['file']} {' -> '.join(record['edge'])} {record['candidate']}: said {said} fewer, XLA {before} -> {after}")
     print(f"{same} of {total} as said")
 
 

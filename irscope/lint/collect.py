@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from irscope.analysis.values import in_library, written
@@ -80,8 +80,16 @@ def _one(same: list[Finding]) -> Finding:
     more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
     saves = None
     if any(finding.saves for finding in same):
-        keys = dict.fromkeys(key for f in same for key in f.saves or ())
-        saves = {key: round(sum((f.saves or {}).get(key, 0.0) for f in same), 3) for key in keys}
+        saves = {key: round(sum((f.saves or {}).get(key, 0.0) for f in same), 3) for key in ("us", "bytes", "kernels")}
+        saves |= range_of([finding.saves for finding in same])
     if isinstance(first, RuleFinding):
         first.verdicts = tuple(verdict for finding in same if isinstance(finding, RuleFinding) for verdict in finding.verdicts)
     return replace(first, notes=(*first.notes, Note(f"the same operator of the program, also at {names}{more}")), saves=saves)
+
+
+def range_of(savings: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
+    """The range of the time that several changes save together; empty where that of one of them is not known."""
+    if any(saves is None or (saves.get("us", 0.0) > 0 and "us_most" not in saves) for saves in savings):
+        return {}
+    ranges = [saves for saves in savings if saves is not None and "us_most" in saves]
+    return {key: round(sum(saves[key] for saves in ranges), 3) for key in ("us_least", "us_most")} if ranges else {}

@@ -113,9 +113,9 @@ def edges_of(context: Context, verdicts: Iterable[EdgeVerdict], kernels: Mapping
 
 
 def with_answers(context: Context, edges: list[Edge], of_pair: bool = False) -> list[Edge]:
-    """The edges with what would have them fused: of those that are alike the first is tried, and the :data:`ANSWERED` costliest kinds.
+    """The edges with what would have them fused: of each of the :data:`ANSWERED` costliest kinds the first, for which alone it was planned.
 
-    ``of_pair``: one edge was asked for, so that a plan of the whole program confirms its fix.
+    ``of_pair``: one edge was requested, so that a plan of the whole program confirms its fix.
     """
     engine = context.costs.engine
     if engine is None:
@@ -123,8 +123,7 @@ def with_answers(context: Context, edges: list[Edge], of_pair: bool = False) -> 
     found: dict[int, Answer] = {}
     for group in folded(edges)[:ANSWERED]:
         if group[0].is_apart and not group[0].verdict.recorded:
-            answer = engine.confirm(group[0].verdict) if of_pair else engine.answer(group[0].verdict)
-            found.update((id(edge), answer) for edge in group)
+            found[id(group[0])] = engine.confirm(group[0].verdict) if of_pair else engine.answer(group[0].verdict)
     return [replace(edge, answer=found[id(edge)]) if id(edge) in found else edge for edge in edges]
 
 

@@ -103,7 +103,7 @@ def built(
             return copy_node(builder, node, ())
         at, builder.at = builder.at, (node,)
         param = builder.param(hlo.parameter, node.type, node.name)
-        builder.at = at  # what an edit builds after it has asked for a parameter stands for the node that it replaces
+        builder.at = at  # what an edit builds after it has requested a parameter stands for the node that it replaces
         return param
 
     site = Site(builder, became, absent)

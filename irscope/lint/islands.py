@@ -66,11 +66,14 @@ def is_accumulator(island: list[Node], graph: Graph, expected: str, context: Con
     products = [node for node in working if node.op.work == "contraction"]
     if products:
         narrow = all(float_type(o) == expected for node in products for o in node.operands[:2])
-        back = all(u.op in CASTS for node in island for u in context.view.users(node, graph) if u not in island)
-        return narrow and back and len(working) == len(products)
+        if not narrow or len(working) != len(products):
+            return False
+        inside = set(island)
+        return all(user.op in CASTS for node in island for user in context.view.users(node, graph) if user not in inside)
     sums = any(functional(node.op) in ACCUMULATE for node in working)
-    inside = any(body in context.view.inlined and any(n.op is hlo.reduce for n in body.nodes) for node in working for body in node.bodies)
-    return sums or inside or not working
+    called = dict.fromkeys(body for node in working for body in node.bodies)
+    reduces = any(body in context.view.inlined and any(node.op is hlo.reduce for node in body.nodes) for body in called)
+    return sums or reduces or not working
 
 
 def results_bytes(island: list[Node]) -> int:

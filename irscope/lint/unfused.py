@@ -80,7 +80,7 @@ def unfused_edges(context: Context, rules: Collection[str] = ()) -> Iterator[Unf
 def proven_help(context: Context, edge: UnfusedEdge) -> str:
     """The change of the program that has an edge fused, as ``--why-not-fused`` gives it; empty where none was proven.
 
-    Findings leave half of the budget of all trials to the edges that are asked for.
+    Findings leave half of the budget of all trials to the edges that are requested.
     """
     engine = context.costs.engine
     answer = engine.answer(edge.verdict, reserve=0.5) if engine is not None else None

@@ -60,12 +60,14 @@ def element_weight(node: Node) -> float | None:
 
 
 def window_work(node: Node) -> float | None:
-    """Additions of a window that runs over a whole axis; None for all others."""
+    """Additions of a window that runs over a whole axis, and has a result for each element of it; None for all others."""
     operand = node.operands[0].type if node.op is hlo.reduce_window and node.operands else None
-    if not isinstance(operand, TensorType) or not operand.is_static:
+    result = next(iter(node.type.leaves()), None)
+    if not isinstance(operand, TensorType) or not operand.is_static or not isinstance(result, TensorType) or not result.is_static:
         return None
-    long = [(size, length) for size, length in zip(ReduceWindow.of(node).window.size, operand.dims(), strict=False) if size > 1]
-    return RUNNING * operand.elements if len(long) == 1 and long[0][0] == long[0][1] else None
+    sizes = zip(ReduceWindow.of(node).window.size, operand.dims(), result.dims(), strict=False)
+    long = [(size, length, results) for size, length, results in sizes if size > 1]
+    return RUNNING * operand.elements if len(long) == 1 and len(set(long[0])) == 1 else None
 
 
 def call_work(node: Node) -> float:

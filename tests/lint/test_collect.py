@@ -4,6 +4,7 @@ from __future__ import annotations
 import irscope
 from irscope.api import LintOptions, lint
 from irscope.formats.export.provenance import TextProvenance
+from irscope.lint.collect import range_of
 
 TWICE = '''\
 class GraphModule(torch.nn.Module):
@@ -37,3 +38,11 @@ def test_an_archive_has_the_findings_of_its_text() -> None:
         text = TWICE.format(line=line)
         assert len(duplicates(text, scoped=False)) == wanted
         assert duplicates(text, scoped=True) == duplicates(text, scoped=False)
+
+
+def test_a_range_holds_what_all_findings_save() -> None:
+    """A finding without a range leaves the sum without one, and does not count as zero."""
+    known, unknown = {"us": 10.0, "us_least": 5.0, "us_most": 20.0}, {"us": 30.0}
+    assert range_of([known, known]) == {"us_least": 10.0, "us_most": 40.0}
+    assert range_of([known, {"us": 0.0}]) == {"us_least": 5.0, "us_most": 20.0}
+    assert range_of([known, unknown]) == range_of([known, None]) == {}

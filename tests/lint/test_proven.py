@@ -172,6 +172,27 @@ def test_the_json_has_the_fix_as_data(tmp_path: Path, cli: Cli) -> None:
     assert edge["fix"]["saves"]["kernels"] == 1 and edge["counterfactual"] == edge["fix"]["text"]
 
 
+def test_an_edge_has_the_fix_that_was_planned_for_it(tmp_path: Path, cli: Cli) -> None:
+    """Of equal layers one is tried; its fix names its operators, and is no fix of the others."""
+    lines = [f"""  t{n} = f32[64,64]{{1,0}} tanh({x}), metadata={{op_name="jit(f)/layer_{n}/tanh" source_file="net.py" source_line=7}}
+  a{n} = f32[64,64]{{1,0}} multiply(t{n}, {y}), metadata={{op_name="jit(f)/layer_{n}/mul" source_file="net.py" source_line=8}}
+  m{n} = f32[64,64]{{1,0}} transpose(t{n}), dimensions={{1,0}}
+  b{n} = f32[64,64]{{1,0}} add(m{n}, {y})
+""" for n, (x, y) in enumerate((("x", "y"), ("y", "x")))]
+    matrix = "f32[64,64]{1,0}"
+    results = ", ".join([matrix] * 4)
+    path = tmp_path / "layers.hlo"
+    path.write_text(f"HloModule m, entry_computation_layout={{({matrix}, {matrix})->({results})}}\n\nENTRY main {{\n"
+                    f"  x = {matrix} parameter(0)\n  y = {matrix} parameter(1)\n{''.join(lines)}"
+                    f"  ROOT r = ({results}) tuple(a0, b0, a1, b1)\n}}\n")
+    ran = cli("lint", path, "--why-not-fused", "--policy", "xla-cpu", "--format", "json", "--isolated")
+    edges = json.loads(ran.stdout)["files"][0]["edges"]
+    fixes = {(edge["producer"], edge["consumer"]): edge["fix"] for edge in edges if "fix" in edge}
+    assert ("t0", "a0") in fixes and ("t1", "a1") not in fixes
+    for (producer, consumer), fix in fixes.items():
+        assert fix["proven"] and f"%{producer}" in fix["text"] and f"%{consumer}" in fix["text"]
+
+
 def long(steps: int) -> str:
     """The program ``twice`` with so many more operators, in several kernels, between its input and a summand."""
     operators = {0: "sort({}), dimensions={{0}}, to_apply=less"}

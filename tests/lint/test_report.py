@@ -307,3 +307,11 @@ def test_an_audit_is_no_list_of_findings(samples: Path, cli: Cli) -> None:
                                           (30400.0, "30.4 ms"), (2.5e6, "2.5 s"), (9.9995e8, "1,000 s")])
 def test_times_are_told_in_the_unit_that_fits(us: float, said: str) -> None:
     assert human_us(us) == said
+
+
+def test_a_fact_of_which_a_saving_is_not_known_saves_at_least_the_others() -> None:
+    saves, costs = {"us": 2.0, "bytes": 0.0, "kernels": 0.0}, {"us": 8.0, "bytes": 0.0, "kernels": 1.0}
+    fact = Finding("FUS021", "activation-after-movement", Severity.INFO, "a fact", SourceText("a.hlo", "x\n"), 0, 1, saves=saves, costs=costs)
+    known, partly = [fact, fact], [fact, replace(fact, saves=None, costs=None)]
+    assert reporter("full")(Report([FileReport("a.hlo", known)])).splitlines()[0].endswith("(saves 4 us of 16 us; 2 times)")
+    assert reporter("full")(Report([FileReport("a.hlo", partly)])).splitlines()[0].endswith("(saves at least 2 us of at least 8 us; 2 times)")

@@ -47,6 +47,15 @@ def test_a_running_sum_is_a_tree_and_not_a_window_for_each_element() -> None:
     assert Works(MACHINE, "xla-cpu").us(node) < Works(MACHINE, "irscope").us(node) / 5
 
 
+def test_a_pooling_over_a_whole_axis_is_no_running_sum() -> None:
+    """Its window stands still: each element is read once."""
+    lines = ("x = f32[64,2048] parameter(0)\n  z = f32[] constant(0)\n  ROOT y = f32[64,1] reduce-window(x, z), "
+             "window={size=1x2048}, to_apply=s")
+    text = f"HloModule m\n\ns {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}}\n\nENTRY e {{\n  {lines}\n}}\n"
+    node = irscope.load(text, format="hlo").module().main().result()
+    assert Works(MACHINE, "xla-cpu").us(node) <= 5 * Works(MACHINE, "irscope").us(node)
+
+
 def test_a_filter_for_each_channel_has_no_kernel() -> None:
     lines = ("x = f32[1,56,56,64] parameter(0)\n  w = f32[3,3,1,64] parameter(1)\n  ROOT y = f32[1,56,56,64] convolution(x, w), "
              "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=64")

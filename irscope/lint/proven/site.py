@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from irscope.graph import Graph, Node, TensorType
+from irscope.graph.dtypes import DTYPES, DType
 
 NEAR = 64
 """Nodes above the consumer among which the producer is looked for, where the compiler made one edge of a path."""
@@ -62,6 +63,12 @@ def tensor(node: Node) -> TensorType | None:
     """The type of an array of known shape; None for anything else."""
     type = node.type
     return type if isinstance(type, TensorType) and type.is_static else None
+
+
+def has_wide_range(dtype: DType) -> bool:
+    """Whether a float type has at least the range of ``bf16``: in others, a scale that is applied elsewhere overflows or underflows."""
+    bf16 = DTYPES["bf16"]
+    return dtype.is_float and dtype.largest >= bf16.largest and dtype.min_exponent <= bf16.min_exponent
 
 
 def shaped(like: TensorType, shape: tuple[int, ...]) -> TensorType:

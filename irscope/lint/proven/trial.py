@@ -75,7 +75,8 @@ def apply_edit(scope: Scope, edit: Edit | None) -> Module:
     reached = callees_first(module, module.main())
     for graph in reached:
         if graph is scope.graph or any(body in became for node in graph.nodes for body in node.bodies):
-            became[graph] = built(graph.nodes, [graph.result()], edit if graph is scope.graph else None, graph.name, became)
+            nodes = [*graph.params, *graph.nodes]  # parameters are numbered in this order, and texts define them in any
+            became[graph] = built(nodes, [graph.result()], edit if graph is scope.graph else None, graph.name, became)
     copy.graphs = {graph.name: became.get(graph, graph) for graph in reached}
     copy.entry = became.get(module.main(), module.main()).name
     return copy

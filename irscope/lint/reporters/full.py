@@ -56,11 +56,16 @@ def _fact(group: Sequence[Finding]) -> str:
     """``m.hlo:7:3: info[FUS021]: ... (saves 0 us of 108 us)``: what a change saves of the time of its kernels, where they are known."""
     saved = [finding.saves["us"] for finding in group if finding.saves is not None]
     spent = [finding.costs["us"] for finding in group if finding.costs is not None]
-    parts = [f"saves {human_us(sum(saved))}"] if saved else []
-    parts += [f"{'of' if saved else 'in kernels of'} {human_us(sum(spent))}"] if spent else []
+    parts = [f"saves {_sum_words(saved, group)}"] if saved else []
+    parts += [f"{'of' if saved else 'in kernels of'} {_sum_words(spent, group)}"] if spent else []
     worth = [" ".join(parts)] if parts else []
     worth += [f"{len(group)} times"] if len(group) > 1 else []
     return group[0].headline() + (f" ({'; '.join(worth)})" if worth else "")
+
+
+def _sum_words(times: Sequence[float], group: Sequence[Finding]) -> str:
+    """A sum over findings of which some may be unknown."""
+    return ("at least " if len(times) < len(group) else "") + human_us(sum(times))
 
 
 def alike(findings: Sequence[Finding]) -> list[list[Finding]]:

@@ -116,18 +116,22 @@ class ImplicitBroadcast(Rule):
 
 def _broadcasts(graph: Graph) -> Iterator[tuple[Node, Node]]:
     """Elementwise operators that the user wrote, with the smaller tensor that one operand is a broadcast of."""
+    begins: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op.kind is not Kind.ELEMENTWISE or len(node.operands) < 2:
             continue
-        pairs = [(operand, small) for operand in node.operands if (small := _small(operand)) is not None]
+        pairs = [(operand, small) for operand in node.operands if (small := _small(operand, begins)) is not None]
         full = [operand for operand in node.operands if operand.op is not hlo.broadcast]
         # A library operator's own steps (a linear's bias, a normalisation's mean) are not the user's broadcast.
         if len(pairs) == 1 and full and not is_annotation(node) and not (node.origin and any(written(o) is written(node) for o in full)):
             yield node, pairs[0][1]
 
 
-def _small(node: Node) -> Node | None:
-    """What a broadcast repeats, without axes of length one; None for single numbers, results of reductions, and everything else."""
+def _small(node: Node, begins: dict[Node, Node]) -> Node | None:
+    """What a broadcast repeats, without axes of length one; None for single numbers, results of reductions, and everything else.
+
+    ``begins`` keeps where the chains of operators begin that were followed before.
+    """
     if node.op is not hlo.broadcast or not isinstance(node.type, TensorType):
         return None
     small = node.operands[0]
@@ -135,12 +139,15 @@ def _small(node: Node) -> Node | None:
         small = small.operands[0]
     if not isinstance(small.type, TensorType) or not small.type.is_static or small.type.elements < 2 or size(small) >= size(node):
         return None
-    at = small
-    while at.op.kind is Kind.ELEMENTWISE or at.op in SAME_ELEMENTS:
+    at, chain = small, [small]
+    while at not in begins and (at.op.kind is Kind.ELEMENTWISE or at.op in SAME_ELEMENTS):
         inner = [operand for operand in at.operands if not _is_number(operand)]
         if len(inner) != 1:
             break
         at = inner[0]
+        chain.append(at)
+    at = begins.get(at, at)
+    begins.update(dict.fromkeys(chain, at))
     return None if at.op.kind is Kind.REDUCTION or at.op is hlo.constant else small
 
 

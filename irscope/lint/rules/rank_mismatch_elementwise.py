@@ -7,7 +7,7 @@ from itertools import dropwhile
 from irscope.analysis.values import FILLS, dims
 from irscope.graph import Kind, Node, TensorType
 from irscope.lint import Context, Findings, Fixture, Rule
-from irscope.lint.spread import cost_of_broadcasts, stored_broadcasts
+from irscope.lint.spread import Stored, cost_of_broadcasts, stored_broadcasts
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast
 from irscope.source import Severity
@@ -163,7 +163,7 @@ class RankMismatchElementwise(Rule):
                         help="if both should run along the same axis, squeeze or reshape one of them before",
                     ).with_severity(Severity.WARNING)
 
-    def _by_itself(self, context: Context, node: Node, type: TensorType, stored: dict[Node, float] | None) -> Findings:
+    def _by_itself(self, context: Context, node: Node, type: TensorType, stored: Stored | None) -> Findings:
         """Relay's and torch's operators, which broadcast their operands implicitly."""
         if node.op not in STRETCHING or len(node.operands) < 2 or type.rank < 2:
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from irscope.analysis.values import LEAVES
-from irscope.graph import Kind, Node
+from irscope.fusion.xla.effects import is_effect
+from irscope.graph import Effect, Kind, Node
 from irscope.lint.edits import Edit, Site
 from irscope.lint.proven.site import RefusedEdge
 from irscope.ops import hlo
@@ -15,7 +16,10 @@ COPIED = (Kind.ELEMENTWISE, Kind.BROADCAST, Kind.INJECTIVE)
 
 def duplicate(edge: RefusedEdge) -> Edit | None:
     """The consumer reads a second, equal computation of the producer."""
-    if not edge.others or edge.producer.op in LEAVES or edge.producer.bodies:
+    producer = edge.producer
+    if not edge.others or producer.op in LEAVES or producer.bodies:
+        return None
+    if producer.op.effect is not Effect.PURE or is_effect(producer.op, producer):
         return None
     return _with_copy(edge, [edge.producer], apart=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irscope.analysis.values import body_operator, number
 from irscope.graph import Node
 from irscope.lint.edits import Edit, Site
-from irscope.lint.proven.site import RefusedEdge, tensor
+from irscope.lint.proven.site import RefusedEdge, has_wide_range, tensor
 from irscope.ops import hlo
 
 
@@ -13,7 +13,7 @@ def multiply_by_reciprocal(edge: RefusedEdge) -> Edit | None:
     """``x / broadcast(s)`` becomes ``x * broadcast(1 / s)``: a multiplication is cheap enough to be computed by each reader."""
     divide = next((node for node in (edge.producer, edge.consumer) if node.op is hlo.divide), None)
     result = tensor(divide) if divide is not None else None
-    if divide is None or result is None or not result.dtype.is_float or divide.operands[1].op is not hlo.broadcast:
+    if divide is None or result is None or not has_wide_range(result.dtype) or divide.operands[1].op is not hlo.broadcast:
         return None
     spread = divide.operands[1]
     small = tensor(spread.operands[0])

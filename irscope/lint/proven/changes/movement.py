@@ -11,9 +11,9 @@ from irscope.lint.proven.site import RefusedEdge, shaped, tensor
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot, Reduce, Transpose
 
-MOVES = hlo.named("reshape transpose reverse broadcast copy bitcast")
-"""Movement of one operand that keeps every element."""
-REARRANGES = hlo.named("reshape transpose reverse bitcast")
+MOVES = hlo.named("reshape transpose reverse broadcast copy")
+"""Movement of one operand that keeps every element. A bitcast is none: what it moves depends on the layouts of its ends."""
+REARRANGES = hlo.named("reshape transpose reverse")
 SPREADS = REARRANGES | hlo.named("broadcast")
 EXACT = hlo.named("negate abs")
 """Arithmetic that gives the same whether it comes before or after a widening cast."""
@@ -25,7 +25,7 @@ def cast_after(edge: RefusedEdge) -> Edit | None:
     source, result = tensor(cast.operands[0]) if cast.operands else None, tensor(reader)
     if cast.op is not hlo.convert or source is None or result is None or len(reader.operands) != 1:
         return None
-    if reader.op not in MOVES and not (reader.op in EXACT and _widens(cast)):
+    if reader.op not in MOVES and not (reader.op in EXACT and _widens(cast, reader)):
         return None
     narrow = type(source)(source.dtype, result.shape, result.layout)
 
@@ -50,10 +50,12 @@ def cast_before(edge: RefusedEdge) -> Edit | None:
     return Edit({cast: make}, (moved.operands[0],))
 
 
-def _widens(cast: Node) -> bool:
+def _widens(cast: Node, reader: Node) -> bool:
+    """Whether a cast keeps every value, and its operand's type can hold the reader's result: 0 has a negative there only with a sign."""
     source, result = tensor(cast.operands[0]), tensor(cast)
-    return source is not None and result is not None and source.dtype.is_float and result.dtype.is_float \
-        and source.dtype.bits < result.dtype.bits
+    if source is None or result is None or not source.dtype.is_float or not result.dtype.holds(source.dtype):
+        return False
+    return reader.op is not hlo.negate or (source.dtype.has_negation and source.dtype.has_negative_zero)
 
 
 def movement_after(edge: RefusedEdge) -> Edit | None:
@@ -188,6 +190,8 @@ def swap_product(edge: RefusedEdge) -> Edit | None:
         return None
     turned = {"lhs_contracting_dims": attrs.rhs_contracting_dims, "rhs_contracting_dims": attrs.lhs_contracting_dims,
               "lhs_batch_dims": attrs.rhs_batch_dims, "rhs_batch_dims": attrs.lhs_batch_dims}
+    if dot.attrs.get("operand_precision"):
+        turned["operand_precision"] = tuple(reversed(dot.attrs["operand_precision"]))
 
     def make(site: Site) -> Node:
         return site.copy(dot, *(site.new(o) for o in reversed(dot.operands)), type=result, attrs={**dot.attrs, **turned})

@@ -8,7 +8,7 @@ from irscope.analysis.values import dims
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.builder import Builder
 from irscope.lint.edits import Edit, Site
-from irscope.lint.proven.site import RefusedEdge, tensor
+from irscope.lint.proven.site import RefusedEdge, has_wide_range, tensor
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Dot
 
@@ -27,7 +27,12 @@ def reorder_products(edge: RefusedEdge) -> Edit | None:
     a, b, v = (tensor(node) for node in (*first.operands, second.operands[1]))
     if not plain or a is None or b is None or v is None or len(a.shape) != 2 or len(b.shape) != 2 or two.lhs_contracting_dims != (1,):
         return None
+    dtypes = {a.dtype, b.dtype, v.dtype, *(type.dtype for type in (tensor(first), tensor(second)) if type is not None)}
+    if len(dtypes) > 1 or (a.dtype.is_float and not has_wide_range(a.dtype)):
+        return None  # the product in between would have the range or the precision of another type
     left, right, last = (dims(node) for node in (*first.operands, second.operands[1]))
+    if 0 in last:
+        return None
     k, n = right[one.rhs_contracting_dims[0]], right[1 - one.rhs_contracting_dims[0]]
     m, p = left[1 - one.lhs_contracting_dims[0]], prod(last) // last[two.rhs_contracting_dims[0]]
     if k * n * p + m * k * p >= m * k * n + m * n * p:
@@ -50,6 +55,8 @@ def sum_products(edge: RefusedEdge) -> Edit | None:
     lhs, rhs, result = (tensor(node) for node in (*dot.operands, dot)) if dot is not None else (None, None, None)
     if dot is None or lhs is None or rhs is None or result is None or not lhs.dtype == rhs.dtype == result.dtype:
         return None
+    if result.dtype.is_float and result.dtype.bits < 32:
+        return None  # compilers sum products of such types in f32, and this sum would be rounded at each step
     attrs = Dot.of(dot)
     lfree = [d for d in range(len(lhs.shape)) if d not in attrs.lhs_batch_dims and d not in attrs.lhs_contracting_dims]
     rfree = [d for d in range(len(rhs.shape)) if d not in attrs.rhs_batch_dims and d not in attrs.rhs_contracting_dims]
@@ -92,6 +99,8 @@ def scale_after_product(edge: RefusedEdge) -> Edit | None:
     at = {d: n for n, d in enumerate(batches)} | {d: start + n for n, d in enumerate(free)}
     spread = next((o for o in reversed(scale.operands) if o.op is hlo.broadcast and set(Broadcast.of(o).dimensions) <= at.keys()), None)
     if spread is None or (scale.op is hlo.divide and spread is not scale.operands[1]) or wide.dtype != result.dtype:
+        return None
+    if (wide.dtype.is_float and not has_wide_range(wide.dtype)) or (scale.op is hlo.divide and wide.dtype.is_integer):
         return None
     value = next((o for o in scale.operands if o is not spread), None)
     places = tuple(at[d] for d in Broadcast.of(spread).dimensions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irscope.analysis.values import body_operator, dims, number
 from irscope.graph import Node
 from irscope.lint.edits import Edit, Site
-from irscope.lint.proven.site import RefusedEdge, shaped, tensor
+from irscope.lint.proven.site import RefusedEdge, has_wide_range, shaped, tensor
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 
@@ -46,7 +46,7 @@ def scale_before_sum(edge: RefusedEdge) -> Edit | None:
             return None
     other = scale.operands[1] if scale.operands[0] is total else scale.operands[0]
     source, type = tensor(total.operands[0]), tensor(other)
-    if other is total or source is None or type is None or not source.dtype.is_float:
+    if other is total or source is None or type is None or not has_wide_range(source.dtype):
         return None
     kept = tuple(d for d in range(len(source.shape)) if d not in Reduce.of(total).dimensions)
 
