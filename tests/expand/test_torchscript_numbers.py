@@ -1,6 +1,8 @@
 """Types and roundings of torch that an expansion must keep: whole numbers, halves, bytes."""
 from __future__ import annotations
 
+from math import inf, nan
+
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
@@ -67,6 +69,37 @@ def test_linspace_of_whole_numbers_has_whole_ends(start: float, end: float, step
         return (%y)
     """)
     assert run(text, x=X)[0].tolist() == wanted  # torch 2.13's own
+
+
+@pytest.mark.parametrize(("start", "end", "steps", "wanted"), [
+    ("0.", "inf", 3, [nan, nan, nan]), ("-inf", "1.", 4, [nan, nan, -inf, nan]), ("nan", "1.", 2, [nan, nan]), ("0.", "inf", 1, [0.0]),
+    ("3.", "10.", 1, [3.0]), ("3.", "10.", 0, [])])
+def test_linspace_with_infinite_ends_and_of_one_number(start: str, end: str, steps: int, wanted: list[float]) -> None:
+    text = graph(f"""
+        %start : float = prim::Constant[value={start}]()
+        %end : float = prim::Constant[value={end}]()
+        %n : int = prim::Constant[value={steps}]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::linspace(%start, %end, %n, %none, %none, %none, %none)
+        return (%y)
+    """)
+    np.testing.assert_array_equal(run(text, x=X)[0], np.array(wanted, np.float32))  # torch 2.13's own
+
+
+@pytest.mark.parametrize(("end", "kind", "message"), [
+    ("inf", 4, "the ends of linspace must be finite real numbers, not inf"), ("1.+1.j", 9, "linspace takes real ends, not")])
+def test_linspace_refuses_ends_that_its_type_does_not_have(end: str, kind: int, message: str) -> None:
+    text = graph(f"""
+        %start : float = prim::Constant[value=0.]()
+        %end : {'complex' if 'j' in end else 'float'} = prim::Constant[value={end}]()
+        %n : int = prim::Constant[value=3]()
+        %kind : int = prim::Constant[value={kind}]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::linspace(%start, %end, %n, %kind, %none, %none, %none)
+        return (%y)
+    """)
+    with pytest.raises(UserError, match=message):
+        run(text, x=X)
 
 
 def test_bytes_are_resized_in_fixed_point() -> None:
