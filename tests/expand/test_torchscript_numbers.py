@@ -102,6 +102,47 @@ def test_linspace_refuses_ends_that_its_type_does_not_have(end: str, kind: int, 
         run(text, x=X)
 
 
+@pytest.mark.parametrize(("x", "index", "source", "wanted"), [
+    ("5", "", "", [0, 0, 7, 0, 0]), ("5", "1", "", [0, 0, 7, 0, 0]), ("5", "", "1", [0, 0, 7, 0, 0]), ("", "1", "1", 7),
+    ("2, 3", "0", "0", [[0, 0, 0], [0, 0, 0]]), ("2, 3", "0, 3", "0, 3", [[0, 0, 0], [0, 0, 0]])])
+@pytest.mark.parametrize("operator", ["scatter", "scatter_add"])
+def test_scatter_of_one_index_and_of_none(operator: str, x: str, index: str, source: str, wanted: object) -> None:
+    """torch reads a tensor without dimensions as one element, and writes nothing where there is no index."""
+    shapes = [tuple(int(n) for n in shape.split(", ") if n) for shape in (x, index, source)]
+    text = graph(f"""
+        %zero : int = prim::Constant[value=0]()
+        %z : Tensor = aten::{operator}(%x, %zero, %i, %y)
+        return (%z)
+    """, f"%x : Float({x}), %i : Long({index}), %y : Float({source})")
+    at = np.full(shapes[1], 2 if shapes[0] else 0)
+    made = run(text, x=np.zeros(shapes[0], np.float32), i=at, y=np.full(shapes[2], 7, np.float32))[0]
+    assert made.tolist() == wanted  # torch 2.13's own
+
+
+@pytest.mark.parametrize(("correction", "wanted"), [("inf", inf), ("10.", inf), ("0.5", 35 / 11)])
+def test_variance_with_any_correction(correction: str, wanted: float) -> None:
+    text = graph(f"""
+        %dims : NoneType = prim::Constant()
+        %by : float = prim::Constant[value={correction}]()
+        %no : bool = prim::Constant[value=0]()
+        %y : Tensor = aten::var(%x, %dims, %by, %no)
+        return (%y)
+    """)
+    with np.errstate(all="ignore"):
+        assert float(run(text, x=X)[0]) == pytest.approx(wanted)  # torch 2.13's own
+
+
+def test_nearest_elements_by_a_factor_that_is_not_positive_follow_from_the_sizes() -> None:
+    text = graph("""
+        %three : int = prim::Constant[value=3]()
+        %size : int[] = prim::ListConstruct(%three)
+        %by : float = prim::Constant[value=-2.]()
+        %y : Tensor = aten::upsample_nearest1d(%x, %size, %by)
+        return (%y)
+    """, "%x : Float(1, 1, 6)")
+    assert run(text, x=X.reshape(1, 1, 6))[0].ravel().tolist() == [-3, -1, 1]  # torch 2.13's own
+
+
 def test_bytes_are_resized_in_fixed_point() -> None:
     text = graph("""
         %three : int = prim::Constant[value=3]()
