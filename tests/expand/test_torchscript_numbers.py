@@ -102,6 +102,30 @@ def test_linspace_refuses_ends_that_its_type_does_not_have(end: str, kind: int, 
         run(text, x=X)
 
 
+def test_linspace_between_numbers_that_depend_on_data() -> None:
+    text = graph("""
+        %start : float = aten::item(%x)
+        %end : float = prim::Constant[value=4.]()
+        %n : int = prim::Constant[value=3]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::linspace(%start, %end, %n, %none, %none, %none, %none)
+        return (%y)
+    """, "%x : Float()")
+    assert run(text, x=np.float32(2))[0].tolist() == [2, 3, 4]
+
+
+def test_a_number_that_depends_on_data_is_not_shown_as_an_object() -> None:
+    text = graph("""
+        %low : float = aten::item(%x)
+        %high : float = prim::Constant[value=5.]()
+        %no : bool = prim::Constant[value=0]()
+        %y : Tensor = aten::rrelu_with_noise_backward(%x, %x, %x, %low, %high, %no, %no)
+        return (%y)
+    """, "%x : Float()")
+    with pytest.raises(UserError, match="must be finite real numbers, not one that depends on data"):
+        run(text, x=np.float32(2))
+
+
 @pytest.mark.parametrize(("x", "index", "source", "wanted"), [
     ("5", "", "", [0, 0, 7, 0, 0]), ("5", "1", "", [0, 0, 7, 0, 0]), ("5", "", "1", [0, 0, 7, 0, 0]), ("", "1", "1", 7),
     ("2, 3", "0", "0", [[0, 0, 0], [0, 0, 0]]), ("2, 3", "0, 3", "0, 3", [[0, 0, 0], [0, 0, 0]])])

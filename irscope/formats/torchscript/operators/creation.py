@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
@@ -107,6 +108,8 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
 
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
 def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    if isinstance(start, Scalar) or isinstance(end, Scalar):
+        return linspace_between(t, start, end, n, dtype, layout, device, pin)
     if not isinstance(start, int | float) or not isinstance(end, int | float):
         raise TypeFault(f"linspace takes real ends, not {start} and {end}")
     at_least(0, "the steps of linspace", n)
