@@ -107,7 +107,7 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
 
 
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
-def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def linspace(t: Torch, start: Any, end: Any, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     if isinstance(start, Scalar) or isinstance(end, Scalar):
         return linspace_between(t, start, end, n, dtype, layout, device, pin)
     if not isinstance(start, int | float) or not isinstance(end, int | float):
