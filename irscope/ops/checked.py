@@ -69,4 +69,5 @@ def real(what: str, *values: Any) -> None:
     """Raise TypeFault for a number that is complex, infinite or NaN, or depends on data; ``what`` is the name of the numbers."""
     for value in values:
         if not isinstance(value, int | float) or not isfinite(value):
-            raise TypeFault(f"{what} must be finite real numbers, not {value}")
+            shown = value if isinstance(value, int | float | complex) else "one that depends on data"
+            raise TypeFault(f"{what} must be finite real numbers, not {shown}")

@@ -250,3 +250,11 @@ def test_a_pooling_without_windows_has_results_without_elements() -> None:
     x = t.own(t.builder.add(hlo.parameter, (), {"number": 0}, TensorType(F32, (1, 2, 0, 5))))
     made = built(found, t, {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [0, 1, 1, 1], "ceil_mode": 1}, [x], (11, 2))
     assert [value.type for value in made] == [TensorType(F32, (1, 2, 0, 3)), TensorType(S64, (1, 2, 0, 3))]
+
+
+def test_the_lengths_of_a_split_of_version_1_are_floats() -> None:
+    t, found = FramedOnnx(Graph("split")), declared("Split")
+    assert found is not None
+    x = t.own(t.builder.add(hlo.parameter, (), {"number": 0}, TensorType(F32, (5,))))
+    made = built(found, t, {}, [x, t.array(np.array([2.0, 3.0]), F32)], (1, 2))
+    assert [value.type for value in made] == [TensorType(F32, (2,)), TensorType(F32, (3,))]

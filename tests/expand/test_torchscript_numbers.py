@@ -1,6 +1,8 @@
 """Types and roundings of torch that an expansion must keep: whole numbers, halves, bytes."""
 from __future__ import annotations
 
+from math import inf, nan
+
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
@@ -67,6 +69,102 @@ def test_linspace_of_whole_numbers_has_whole_ends(start: float, end: float, step
         return (%y)
     """)
     assert run(text, x=X)[0].tolist() == wanted  # torch 2.13's own
+
+
+@pytest.mark.parametrize(("start", "end", "steps", "wanted"), [
+    ("0.", "inf", 3, [nan, nan, nan]), ("-inf", "1.", 4, [nan, nan, -inf, nan]), ("nan", "1.", 2, [nan, nan]), ("0.", "inf", 1, [0.0]),
+    ("3.", "10.", 1, [3.0]), ("3.", "10.", 0, [])])
+def test_linspace_with_infinite_ends_and_of_one_number(start: str, end: str, steps: int, wanted: list[float]) -> None:
+    text = graph(f"""
+        %start : float = prim::Constant[value={start}]()
+        %end : float = prim::Constant[value={end}]()
+        %n : int = prim::Constant[value={steps}]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::linspace(%start, %end, %n, %none, %none, %none, %none)
+        return (%y)
+    """)
+    np.testing.assert_array_equal(run(text, x=X)[0], np.array(wanted, np.float32))  # torch 2.13's own
+
+
+@pytest.mark.parametrize(("end", "kind", "message"), [
+    ("inf", 4, "the ends of linspace must be finite real numbers, not inf"), ("1.+1.j", 9, "linspace takes real ends, not")])
+def test_linspace_refuses_ends_that_its_type_does_not_have(end: str, kind: int, message: str) -> None:
+    text = graph(f"""
+        %start : float = prim::Constant[value=0.]()
+        %end : {'complex' if 'j' in end else 'float'} = prim::Constant[value={end}]()
+        %n : int = prim::Constant[value=3]()
+        %kind : int = prim::Constant[value={kind}]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::linspace(%start, %end, %n, %kind, %none, %none, %none)
+        return (%y)
+    """)
+    with pytest.raises(UserError, match=message):
+        run(text, x=X)
+
+
+def test_linspace_between_numbers_that_depend_on_data() -> None:
+    text = graph("""
+        %start : float = aten::item(%x)
+        %end : float = prim::Constant[value=4.]()
+        %n : int = prim::Constant[value=3]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::linspace(%start, %end, %n, %none, %none, %none, %none)
+        return (%y)
+    """, "%x : Float()")
+    assert run(text, x=np.float32(2))[0].tolist() == [2, 3, 4]
+
+
+def test_a_number_that_depends_on_data_is_not_shown_as_an_object() -> None:
+    text = graph("""
+        %low : float = aten::item(%x)
+        %high : float = prim::Constant[value=5.]()
+        %no : bool = prim::Constant[value=0]()
+        %y : Tensor = aten::rrelu_with_noise_backward(%x, %x, %x, %low, %high, %no, %no)
+        return (%y)
+    """, "%x : Float()")
+    with pytest.raises(UserError, match="must be finite real numbers, not one that depends on data"):
+        run(text, x=np.float32(2))
+
+
+@pytest.mark.parametrize(("x", "index", "source", "wanted"), [
+    ("5", "", "", [0, 0, 7, 0, 0]), ("5", "1", "", [0, 0, 7, 0, 0]), ("5", "", "1", [0, 0, 7, 0, 0]), ("", "1", "1", 7),
+    ("2, 3", "0", "0", [[0, 0, 0], [0, 0, 0]]), ("2, 3", "0, 3", "0, 3", [[0, 0, 0], [0, 0, 0]])])
+@pytest.mark.parametrize("operator", ["scatter", "scatter_add"])
+def test_scatter_of_one_index_and_of_none(operator: str, x: str, index: str, source: str, wanted: object) -> None:
+    """torch reads a tensor without dimensions as one element, and writes nothing where there is no index."""
+    shapes = [tuple(int(n) for n in shape.split(", ") if n) for shape in (x, index, source)]
+    text = graph(f"""
+        %zero : int = prim::Constant[value=0]()
+        %z : Tensor = aten::{operator}(%x, %zero, %i, %y)
+        return (%z)
+    """, f"%x : Float({x}), %i : Long({index}), %y : Float({source})")
+    at = np.full(shapes[1], 2 if shapes[0] else 0)
+    made = run(text, x=np.zeros(shapes[0], np.float32), i=at, y=np.full(shapes[2], 7, np.float32))[0]
+    assert made.tolist() == wanted  # torch 2.13's own
+
+
+@pytest.mark.parametrize(("correction", "wanted"), [("inf", inf), ("10.", inf), ("0.5", 35 / 11)])
+def test_variance_with_any_correction(correction: str, wanted: float) -> None:
+    text = graph(f"""
+        %dims : NoneType = prim::Constant()
+        %by : float = prim::Constant[value={correction}]()
+        %no : bool = prim::Constant[value=0]()
+        %y : Tensor = aten::var(%x, %dims, %by, %no)
+        return (%y)
+    """)
+    with np.errstate(all="ignore"):
+        assert float(run(text, x=X)[0]) == pytest.approx(wanted)  # torch 2.13's own
+
+
+def test_nearest_elements_by_a_factor_that_is_not_positive_follow_from_the_sizes() -> None:
+    text = graph("""
+        %three : int = prim::Constant[value=3]()
+        %size : int[] = prim::ListConstruct(%three)
+        %by : float = prim::Constant[value=-2.]()
+        %y : Tensor = aten::upsample_nearest1d(%x, %size, %by)
+        return (%y)
+    """, "%x : Float(1, 1, 6)")
+    assert run(text, x=X.reshape(1, 1, 6))[0].ravel().tolist() == [-3, -1, 1]  # torch 2.13's own
 
 
 def test_bytes_are_resized_in_fixed_point() -> None:

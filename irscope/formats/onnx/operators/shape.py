@@ -110,7 +110,7 @@ def concat(t: Onnx, a: Attributes, *xs: Node) -> Node:
     return t.concat(xs, t.axis(xs[0], 1 if a.axis is None else a.axis))
 
 
-@operator("Split(input, split?: int[0-1]; axis=0, split: ints=None, num_outputs: int=None)")
+@operator("Split(input, split?: real[0-1]; axis=0, split: ints=None, num_outputs: int=None)")
 def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> tuple[Node, ...]:
     """Parts along an axis: of given sizes, or equal ones with the rest in the last."""
     axis = t.axis(x, a.axis)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
@@ -106,15 +107,19 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
 
 
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
-def linspace(t: Torch, start: float, end: float, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    real("the ends of logspace", start, end)
-    at_least(0, "the steps of logspace", n)
+def linspace(t: Torch, start: Any, end: Any, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    if isinstance(start, Scalar) or isinstance(end, Scalar):
+        return linspace_between(t, start, end, n, dtype, layout, device, pin)
+    if not isinstance(start, int | float) or not isinstance(end, int | float):
+        raise TypeFault(f"linspace takes real ends, not {start} and {end}")
+    at_least(0, "the steps of linspace", n)
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch converts the ends to that type first
+        real("the ends of linspace", start, end)
         start, end = int(start), int(end)
     step = (end - start) / (n - 1) if n > 1 else 0.0
-    # As torch: from the left for the first half, from the right for the second, so that both ends are exact.
-    values = [start + step * i if i < n // 2 else end - step * (n - 1 - i) for i in range(n)]
+    # As torch: from the left for the first half, from the right for the second, so that both ends are exact; one number is the start.
+    values = [start + step * i if i < n // 2 else end - step * (n - 1 - i) for i in range(n)] if n != 1 else [start]
     return t.array(np.asarray(values, np.float64), kind)
 
 

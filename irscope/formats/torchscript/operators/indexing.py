@@ -221,9 +221,13 @@ def masked_select(t: Torch, x: Node, mask: Node) -> Node:
 
 
 def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
-    """Elements of ``source`` written at ``x[index[i, j], j]`` for dimension 0, and so on."""
+    """Elements of ``source`` written at ``x[index[i, j], j]`` for dimension 0, and so on; without an index ``x`` itself."""
+    if 0 in t.shape(index):
+        return x
     if t.rank(x) == 0:
         return t.reshape(scattered(t, t.reshape(x, (1,)), 0, t.reshape(index, (1,)), t.reshape(source, (1,)), combine), ())
+    if t.rank(x) == 1:
+        index, source = (v if t.rank(v) else t.reshape(v, (1,)) for v in (index, source))
     d, shape = t.dim(x, dim), t.shape_of(index, t.rank(x), t.rank(x))
     t.shape_of(source, t.rank(x), t.rank(x))
     index = t.convert(index, S64)

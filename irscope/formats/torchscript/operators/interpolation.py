@@ -31,15 +31,17 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> Array:
     at = np.arange(want, dtype=np.float64)
     if align:
         return at * ((have - 1) / (want - 1) if want > 1 else 0.0)
-    factor = 1 / scale if scale else have / at_least(1, "a result's size", want)
-    return (at + 0.5) * factor - 0.5
+    return (at + 0.5) * _step(have, want, scale) - 0.5
+
+
+def _step(have: int, want: int, scale: float | None) -> float:
+    """The distance of two result elements in the input: by the factor, or where torch ignores it, by the sizes."""
+    return 1 / scale if scale is not None and scale > 0 else have / at_least(1, "a result's size", want)
 
 
 def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]:
     """The element of the input that each result element is."""
-    if scale is not None and scale < 0:
-        raise TypeFault(f"a factor must be positive, not {scale}")
-    factor = np.float32(1 / scale if scale else have / at_least(1, "a result's size", want))
+    factor = np.float32(_step(have, want, scale))
     return [min(floor((i + (0.5 if exact else 0.0)) * factor), have - 1) for i in range(want)]
 
 
@@ -96,7 +98,7 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> A
 
 def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | None) -> Array:
     """The weights of a filter as wide as the coarser of the two grids requires (ATen's _compute_indices_min_size_weights_aa)."""
-    step = ((have - 1) / (want - 1) if want > 1 else 0.0) if align else 1 / scale if scale else have / want
+    step = ((have - 1) / (want - 1) if want > 1 else 0.0) if align else _step(have, want, scale)
     stretch = max(step, 1.0)
     reach = SUPPORTS[mode] * stretch
     matrix = np.zeros((have, want))

@@ -11,7 +11,6 @@ from irscope.formats.torchscript.operators.matrices import diagonal
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
-from irscope.ops.checked import real
 from irscope.ops.faults import TypeFault
 
 
@@ -145,8 +144,9 @@ def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node
     if t.dtype(x).is_complex:
         away = t.unary("abs", away)
     total = t.sum(t.mul(away, away), dims, keep)
-    real("the correction", correction)
-    return t.div(total, t.like(total, max(n - correction, 0)))
+    if not isinstance(correction, int | float):
+        raise TypeFault("the correction of a variance is a real number that is known")
+    return t.div(total, t.like(total, max(0, n - correction)))
 
 
 def _spread(name: str, root: bool, mean: bool) -> None:
