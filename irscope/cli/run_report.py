@@ -42,8 +42,8 @@ def _facts(request: RunOptions, result: RunResult) -> list[tuple[str, str]]:
     facts: list[tuple[str, str]] = []
     if request.engine == "llvm":
         how, cached = ("loaded", " from the cache") if result.from_cache else ("compiled", "")
-        kernels, threads = plural(result.kernels, "kernel"), plural(result.threads, "thread")
-        facts.append((how, f"{kernels}{cached} in {seconds(result.compile_s)}, {threads}"))
+        facts.append((how, f"{plural(result.kernels, 'kernel')}{cached} in {seconds(result.compile_s)}, "
+                           f"{plural(result.threads, 'thread')}"))
     else:
         facts.append(("engine", "reference (numpy)"))
     if result.samples_us:

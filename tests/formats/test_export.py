@@ -526,3 +526,12 @@ def test_assertions_have_an_effect() -> None:
     text = SMALL.replace("        relu", '        ok = torch.ops.aten._assert_tensor_metadata.default(add, dtype = torch.float32);  ok = None\n        relu', 1)
     assert shown(module_of(text))["ok"].op.effect is Effect.CONTROL
     assert not compare(module_of(text), module_of(SMALL)).same
+
+
+@pytest.mark.parametrize("path", ["self.up", "self.layers.up", 'getattr(self, "0")', 'getattr(self.layers, "0").up', 'getattr(self, "class")'])
+def test_calls_of_modules_are_printed_as_python_reads_them(path: str) -> None:
+    text = f'class GraphModule(torch.nn.Module):\n    def forward(self, x: "f32[8]"):\n        a: "f32[8]" = {path}(x)\n        return a\n'
+    reading = load(text)
+    printed = print_module(reading.module())
+    assert f'a: "f32[8]" = {path}(x)' in printed
+    assert load(printed).ok

@@ -1,8 +1,10 @@
 """Calls, constants and types as FX writes them."""
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from keyword import iskeyword
 
 from irscope.formats.export.expressions import parse
 from irscope.formats.export.targets import METHOD, SUBMODULE
@@ -37,7 +39,7 @@ def call_text(node: Node, names: Mapping[Node, str]) -> str:
     if node.op is hlo.get_tuple_element:
         return f"{operand_text(node.operands[0], names)}[{GetTupleElement.of(node).index}]"
     if node.op.name == "fx::get_attr":
-        return f"self.{Subgraph.of(node).name or Subgraph.of(node).callee}"
+        return _attribute(Subgraph.of(node).name or Subgraph.of(node).callee)
     call = Call.of(node)
     operands = [operand_text(operand, names) for operand in node.operands]
     target = call.target or target_of(node)
@@ -49,8 +51,16 @@ def call_text(node: Node, names: Mapping[Node, str]) -> str:
     if target.startswith(METHOD) and arguments:
         return f"{arguments[0]}.{target.removeprefix(METHOD)}({', '.join(arguments[1:])})"
     if target.startswith(SUBMODULE):
-        return f"self.{target.removeprefix(SUBMODULE)}({', '.join(arguments)})"
+        return f"{_attribute(target.removeprefix(SUBMODULE))}({', '.join(arguments)})"
     return f"{target.replace('<', '_').replace('>', '_')}({', '.join(arguments)})"
+
+
+def _attribute(path: str) -> str:
+    """``self.layers.up``, and ``getattr(self.layers, "0").up`` for a part that is no identifier."""
+    text = "self"
+    for part in path.split("."):
+        text = f"{text}.{part}" if part.isidentifier() and not iskeyword(part) else f"getattr({text}, {json.dumps(part)})"
+    return text
 
 
 def target_of(node: Node) -> str:
