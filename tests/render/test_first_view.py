@@ -147,7 +147,7 @@ def test_the_page_holds_heading_badges_leaks_and_findings() -> None:
     data = json.loads(packed(html_page(facts, [finding]), "data"))
     assert data["highlights"][0][1] == "body/product"
     main = next(graph for graph in data["graphs"] if graph["name"] == "main")
-    names = main["names"].split("\n")
+    names = main["names"]
     assert [names.index("run"), "costliest kernel %product"] in main["badges"]
     assert [names.index("scaled"), "f64", 4] in main["leaks"]
     assert main["found"] == [[names.index("scaled"), 0]]
