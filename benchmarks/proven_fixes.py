@@ -20,10 +20,10 @@ from irscope.formats.hlo.printer import print_module
 from irscope.fusion import AUTO, EdgeVerdict
 from irscope.lint import Context
 from irscope.lint.claims import CANNOT
-from irscope.lint.proven import Answer, Outcome
+from irscope.lint.proven import FixAnswer, TrialOutcome
 from irscope.lint.proven.engine import OPTION
 from irscope.lint.proven.table import proposals
-from irscope.lint.proven.trial import Scope, apply_edit
+from irscope.lint.proven.trial import TrialScope, apply_edit
 from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
 
@@ -34,12 +34,12 @@ LARGEST = 400_000
 SUFFIXES = (".hlo", ".txt")
 
 
-def kind(found: Answer) -> str:
+def kind(found: FixAnswer) -> str:
     """What became of an edge, in a row of the table."""
     if found.fix is not None:
         if found.fix.flag:
             return "fix: an option of the compiler"
-        return "fix: fused" if found.fix.outcome is Outcome.FUSED else "fix: a smaller edge"
+        return "fix: fused" if found.fix.outcome is TrialOutcome.FUSED else "fix: a smaller edge"
     if found.why_not:
         return "not tried: " + ("the text is optimised" if "optimisation" in found.why_not else "not an edge of the text")
     if found.attempts:
@@ -71,7 +71,7 @@ def drawn(folders: list[Path], seed: int, policy: str) -> Iterator[tuple[Path, C
                 yield path, context, verdict
 
 
-def write_pair(folder: Path, number: int, path: Path, context: Context, verdict: EdgeVerdict, found: Answer) -> None:
+def write_pair(folder: Path, number: int, path: Path, context: Context, verdict: EdgeVerdict, found: FixAnswer) -> None:
     """The program before and after the fix, and what irscope says that it saves."""
     engine, fix = context.costs.engine, found.fix
     assert engine is not None and fix is not None
@@ -79,7 +79,7 @@ def write_pair(folder: Path, number: int, path: Path, context: Context, verdict:
     if edge is None or fix.key == OPTION:
         return
     edit = next(one.edit for one in proposals(edge) if one.candidate.key == fix.key)
-    scope = Scope(engine.view.module, edge.graph, edge.graph.nodes, [edge.graph.result()], True)
+    scope = TrialScope(engine.view.module, edge.graph, edge.graph.nodes, [edge.graph.result()], True)
     record = {"file": path.name, "edge": verdict.names, "candidate": fix.key, "kernels": fix.saves.kernels, "bytes": fix.saves.bytes,
             "runs": engine.runs(edge.graph), "before": print_module(apply_edit(scope, None)),
             "after": print_module(apply_edit(scope, edit))}

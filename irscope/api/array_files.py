@@ -21,7 +21,7 @@ class Files:
 NO_ARRAYS = Files({}, {}, {})
 
 
-class Recorded(Mapping[str, Any]):
+class RecordedArrays(Mapping[str, Any]):
     """Arrays by name; ``read`` are the names of those that were looked at."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.soundness import Use, require
-from irscope.api.array_files import Files, Recorded
+from irscope.api.array_files import Files, RecordedArrays
 from irscope.api.arrays import Arrays, by_graph_names, read_files, with_arguments
 from irscope.api.binding import bound
 from irscope.api.loading import Source, first_module, whole
@@ -37,7 +37,7 @@ def prepared(what: Source, options: RunOptions, given: Files, watch: Watcher) ->
     check_cpu(options)
     first = first_module(reading, watch)
     files = read_files(options, given, watch)
-    recorded = Recorded(files.inputs)
+    recorded = RecordedArrays(files.inputs)
     renamed = {path: name for name, path in Interface.of(first).input_paths.items() if path in recorded}
     files = with_arguments(by_graph_names(Files(recorded, files.weights, files.constants), first), first, reading.arguments, watch)
     if first.is_primitive:  # a program's types follow from the arrays that it is given: they are checked when it is opened

@@ -8,7 +8,7 @@ from typing import Any
 from irscope.api.options import RunOptions
 from irscope.backends import llvm_compile
 from irscope.backends.loaded_model import Model
-from irscope.backends.peaks import Level, Peak, measured_peak, table_peak
+from irscope.backends.peaks import CacheLevel, Peak, measured_peak, table_peak
 from irscope.backends.profiling import CallProfile, KernelTime, Ports, profiled
 from irscope.backends.varying import VaryingExecutable, padded
 from irscope.lazy import Array
@@ -108,7 +108,7 @@ def _rate(rate: float | None) -> str:
     return "?" if rate is None else f"{rate:.1f}"
 
 
-def _level(level: Level) -> str:
+def _level(level: CacheLevel) -> str:
     return f"{level.gbs:.0f} GB/s" + (" of memory" if level.bytes is None else f" up to {bytes_(level.bytes)}")
 
 

@@ -33,7 +33,7 @@ ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class CacheLevel:
     """Data of at most ``bytes`` in all threads are read at ``gbs`` GB/s in all; None: any amount (memory)."""
 
     bytes: int | None
@@ -48,7 +48,7 @@ class Peak:
     """
 
     gflops: float
-    levels: tuple[Level, ...]
+    levels: tuple[CacheLevel, ...]
     threads: int
     is_measured: bool
     source: str
@@ -61,8 +61,8 @@ class Peak:
 def table_peak(machine: Machine, threads: int) -> Peak:
     """The peak of the machine's family: vector width, units and caches, at an assumed clock."""
     vectors, fused = machine.vectors, 2.0 if _has_fma(machine) else 1.0
-    levels = (Level(vectors.l1 * threads, vectors.loads * vectors.vector_bytes * GHZ * threads),
-              Level(vectors.l2 * threads, L2_BYTES_PER_CYCLE * GHZ * threads), Level(None, MEMORY_GBS * threads))
+    levels = (CacheLevel(vectors.l1 * threads, vectors.loads * vectors.vector_bytes * GHZ * threads),
+              CacheLevel(vectors.l2 * threads, L2_BYTES_PER_CYCLE * GHZ * threads), CacheLevel(None, MEMORY_GBS * threads))
     what = f"{vectors.vector_bytes * 8}-bit vectors, {vectors.fmas:g} {'fused multiply-adds' if fused == 2 else 'operations'} a cycle"
     return Peak(vectors.words * vectors.fmas * fused * GHZ * threads, levels, threads, False,
                 f"table of families: {what} at an assumed {GHZ:g} GHz, {MEMORY_GBS:g} GB/s of memory a core")
@@ -79,7 +79,7 @@ def measured_peak(machine: Machine, threads: int) -> Peak:
     levels = []
     for size in LEVELS:
         gbs = _best([partial(stream, memory.ctypes.data, size // 4, READ // size) for memory in memories], float(READ))
-        levels.append(Level(size * threads if size != LEVELS[-1] else None, gbs))
+        levels.append(CacheLevel(size * threads if size != LEVELS[-1] else None, gbs))
     return Peak(gflops, tuple(levels), threads, True, "measured: loops of multiply-adds, and loops that read caches and memory")
 
 

@@ -16,7 +16,7 @@ from irscope.fusion.plan import EdgeVerdict
 from irscope.graph import Node, bytes_of
 from irscope.lint.context import Context
 from irscope.lint.kernels import Kernel
-from irscope.lint.proven import Answer
+from irscope.lint.proven import FixAnswer
 from irscope.ops import hlo
 from irscope.source import Place
 
@@ -44,7 +44,7 @@ class Edge:
     sources: tuple[str, str] = ("", "")
     place: Place | None = None
     kernel: Kernel | None = None
-    answer: Answer | None = None
+    answer: FixAnswer | None = None
     origins: tuple[str, str] = ("", "")
     scopes: tuple[str, str] = ("", "")
 
@@ -120,7 +120,7 @@ def with_answers(context: Context, edges: list[Edge], of_pair: bool = False) -> 
     engine = context.costs.engine
     if engine is None:
         return edges
-    found: dict[int, Answer] = {}
+    found: dict[int, FixAnswer] = {}
     for group in folded(edges)[:ANSWERED]:
         if group[0].is_apart and not group[0].verdict.recorded:
             found[id(group[0])] = engine.confirm(group[0].verdict) if of_pair else engine.answer(group[0].verdict)

@@ -18,7 +18,7 @@ MOST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OperatorRow:
     """A node in a tree. ``flops`` and ``bytes`` are of all its runs, and are those that its section counts for it."""
 
     node: Node
@@ -37,7 +37,7 @@ class Operator:
         return drawn_class(self.node)
 
 
-class Operators:
+class OperatorRows:
     """The operators of the sections of an outline, of which ``most`` are listed in each.
 
     A fusion whose contents are in the outline counts its traffic, they count their FLOPs.
@@ -48,12 +48,12 @@ class Operators:
         self._graph_of: dict[Node, Graph] = {node: graph for graph in survey.calls.order for node in graph.nodes}
         self._known = set(root.all_nodes())
 
-    def of(self, section: Section) -> list[Operator]:
+    def of(self, section: Section) -> list[OperatorRow]:
         """The operators directly in a section, the costliest first, without constants, parameters, names of values, and without the callers
         of what the outline shows."""
         return sorted(self._operators(section), key=lambda operator: (-operator.cost, operator.node.index))
 
-    def _operators(self, section: Section) -> Iterator[Operator]:
+    def _operators(self, section: Section) -> Iterator[OperatorRow]:
         calls, costs = self.survey.calls, self.survey.costs
         for node in section.nodes:
             graph = self._graph_of.get(node)
@@ -70,4 +70,4 @@ class Operators:
                 continue
             title = f"{headline(node)} %{node.name} {describe_type(node.type)}"
             line = source_line(self.survey.module, node)
-            yield Operator(node, title, work, moved, costs.is_open(node, graph), line)
+            yield OperatorRow(node, title, work, moved, costs.is_open(node, graph), line)

@@ -12,7 +12,7 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Reading
 from irscope.query.choose import Choice
 from irscope.render.listing import listing
-from irscope.render.operators import MOST, Operators
+from irscope.render.operators import MOST, OperatorRows
 from irscope.render.paint import Paint
 from irscope.render.partial import partial_lines
 from irscope.render.summary import costly_lines, findings_lines, summary_lines
@@ -77,7 +77,7 @@ def _tree(choice: Choice, paint: Paint, options: ScreenOptions) -> Iterator[str]
     root = _outline(choice, options)
     rows = NO_LIMIT if options.everything else MORE_ROWS if options.operators else MAX_ROWS
     return tree_lines(root, paint, depth, rows, source=lambda section: section_source(choice.survey.module, section),
-                      operators=Operators(choice.survey, root, NO_LIMIT if options.everything else MOST) if options.operators else None)
+                      operators=OperatorRows(choice.survey, root, NO_LIMIT if options.everything else MOST) if options.operators else None)
 
 
 def _outline(choice: Choice, options: ScreenOptions) -> Section:

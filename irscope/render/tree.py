@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.analysis.outline import Section
 from irscope.analysis.summary import estimate
-from irscope.render.operators import Operator, Operators
+from irscope.render.operators import OperatorRow, OperatorRows
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, cell, flops, percent, plural, short
 
@@ -26,12 +26,12 @@ class _Row:
     prefix: str
     times: float
     hidden: int = 0
-    operator: Operator | None = None
+    operator: OperatorRow | None = None
     more: int = 0
 
 
 def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS, title: str = "tree",
-               source: Callable[[Section], str] | None = None, operators: Operators | None = None) -> Iterator[str]:
+               source: Callable[[Section], str] | None = None, operators: OperatorRows | None = None) -> Iterator[str]:
     """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
 
     The figures of a repeated section, and of what is in it, count all its copies. ``source`` gives the user's line that a section
@@ -59,7 +59,7 @@ def _source(row: _Row, source: Callable[[Section], str]) -> str:
     return "" if row.more else source(row.section)
 
 
-def _opened(root: Section, depth: int, max_rows: int, operators: Operators | None) -> set[Section]:
+def _opened(root: Section, depth: int, max_rows: int, operators: OperatorRows | None) -> set[Section]:
     """Which sections show their children: level by level, the costliest first, as long as rows are left."""
     opened: set[Section] = set()
     rows = 1
@@ -82,7 +82,7 @@ def _opened(root: Section, depth: int, max_rows: int, operators: Operators | Non
     return opened
 
 
-def _rows(root: Section, paint: Paint, opened: set[Section], operators: Operators | None) -> Iterator[_Row]:
+def _rows(root: Section, paint: Paint, opened: set[Section], operators: OperatorRows | None) -> Iterator[_Row]:
     stack: list[tuple[_Row, str]] = [(_Row(root, "", 1.0), "")]
     while stack:
         row, stem = stack.pop()
@@ -149,7 +149,7 @@ def _figures(row: _Row, whole: float, paint: Paint) -> str:
     return "".join(cells)
 
 
-def _operator_figures(operator: Operator, times: float, whole: float, paint: Paint) -> str:
+def _operator_figures(operator: OperatorRow, times: float, whole: float, paint: Paint) -> str:
     work, moved = operator.flops * times, operator.bytes * times
     share = estimate(work, moved) / whole
     cells = [f"{cell(times) if times > 1 else '':>8}"]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from irscope.api.profiling import Rates
-from irscope.backends.peaks import Level, Peak
+from irscope.backends.peaks import CacheLevel, Peak
 from irscope.backends.profiling import KernelTime
 from irscope.graph.dtypes import F32, F64
 from irscope.lower.tile import Kernel
 from tests.backends.test_programs import binary
 from tests.conftest import Cli
 
-PEAK = Peak(100.0, (Level(1000, 50.0), Level(None, 10.0)), 1, False, "a test")
+PEAK = Peak(100.0, (CacheLevel(1000, 50.0), CacheLevel(None, 10.0)), 1, False, "a test")
 QUICK = ("--profile", "--bench-seconds", "0.01", "--peak", "table", "--format", "json")
 
 

@@ -15,7 +15,7 @@ from irscope.fusion import EdgeVerdict
 from irscope.graph import Graph, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import built
-from irscope.lint.proven import Answer, Outcome, ProvenFix
+from irscope.lint.proven import FixAnswer, ProvenFix, TrialOutcome
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import TABLE
 from irscope.lint.proven.words import answer_lines, sentence
@@ -30,7 +30,7 @@ from tests.lint.proven_texts import PROGRAMS
 TWICE = PROGRAMS["twice"].text
 
 
-def refused(text: str, ends: str, policy: str) -> tuple[EdgeVerdict, Answer]:
+def refused(text: str, ends: str, policy: str) -> tuple[EdgeVerdict, FixAnswer]:
     """The verdict on an edge of a text, which is not fused, and what would have it fused."""
     module = irscope.load(text).module()
     context = Context(module, Settings(policy))
@@ -51,11 +51,11 @@ WORKS = [
 ]
 """Programs in which the candidate that they are for works, by policy."""
 FAILS = [
-    ("copied", "xla-cpu", Outcome.UNDONE), ("copied", "irscope", Outcome.UNDONE), ("unmoved-tvm", "irscope", Outcome.UNDONE),
-    ("movement-before2", "irscope", Outcome.UNDONE), ("movement-before2", "xla-cpu", Outcome.REFUSED),
-    ("cast-before", "tvm", Outcome.REFUSED), ("movement-after", "tvm", Outcome.REFUSED), ("reader-first", "tvm", Outcome.REFUSED),
-    ("choose", "irscope", Outcome.REFUSED), ("apply-pieces", "xla-cpu", Outcome.REFUSED), ("reciprocal", "tvm", Outcome.REFUSED),
-    ("pieces", "tvm", Outcome.DEARER),
+    ("copied", "xla-cpu", TrialOutcome.UNDONE), ("copied", "irscope", TrialOutcome.UNDONE), ("unmoved-tvm", "irscope", TrialOutcome.UNDONE),
+    ("movement-before2", "irscope", TrialOutcome.UNDONE), ("movement-before2", "xla-cpu", TrialOutcome.REFUSED),
+    ("cast-before", "tvm", TrialOutcome.REFUSED), ("movement-after", "tvm", TrialOutcome.REFUSED), ("reader-first", "tvm", TrialOutcome.REFUSED),
+    ("choose", "irscope", TrialOutcome.REFUSED), ("apply-pieces", "xla-cpu", TrialOutcome.REFUSED), ("reciprocal", "tvm", TrialOutcome.REFUSED),
+    ("pieces", "tvm", TrialOutcome.DEARER),
 ]
 """Programs in which it does not: the compiler makes the same kernels of it, refuses the edge all the same, or the costs rise."""
 OPTIMISED = """HloModule m, is_scheduled=true
@@ -70,7 +70,7 @@ less { a = f32[] parameter(0)
 """
 
 
-def attempted(name: str, policy: str) -> tuple[Context, ProvenFix | Outcome | None]:
+def attempted(name: str, policy: str) -> tuple[Context, ProvenFix | TrialOutcome | None]:
     """What becomes of the candidate that a program is for."""
     program = PROGRAMS[name]
     context = Context(irscope.load(program.text).module(), Settings(policy))
@@ -89,7 +89,7 @@ def test_the_change_fuses_the_edge_and_lowers_the_costs(name: str, policy: str) 
 
 
 @pytest.mark.parametrize("name, policy, outcome", FAILS)
-def test_a_change_that_does_not_help_is_no_fix(name: str, policy: str, outcome: Outcome) -> None:
+def test_a_change_that_does_not_help_is_no_fix(name: str, policy: str, outcome: TrialOutcome) -> None:
     assert attempted(name, policy)[1] is outcome
 
 
@@ -146,7 +146,7 @@ def test_trials_stay_within_their_budget() -> None:
     assert found.fix is None and found.untried and "not tried" in sentence(found)
 
 
-def refused_context(name: str) -> tuple[Answer, Context]:
+def refused_context(name: str) -> tuple[FixAnswer, Context]:
     """The answer about the edge of a program, and the context that it was found in."""
     program = PROGRAMS[name]
     context = Context(irscope.load(program.text).module(), Settings("xla-cpu"))

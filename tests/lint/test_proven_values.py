@@ -9,7 +9,7 @@ from irscope.graph import Graph
 from irscope.lint.edits import Edit, built
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import TABLE
-from irscope.lint.proven.trial import Scope, apply_edit
+from irscope.lint.proven.trial import TrialScope, apply_edit
 from tests.lint.proven_texts import REDUCERS
 
 HALVES = REDUCERS.replace("f32", "f16")
@@ -144,6 +144,6 @@ ENTRY main {
 }
 """).module()
     graph = module.graphs["f"]
-    made = apply_edit(Scope(module, graph, graph.nodes, [graph.result()], True), None)
+    made = apply_edit(TrialScope(module, graph, graph.nodes, [graph.result()], True), None)
     for name, before in module.graphs.items():
         assert [param.name for param in made.graphs[name].params] == [param.name for param in before.params]

@@ -12,7 +12,7 @@ from irscope import api
 from irscope.analysis.survey import Survey
 from irscope.cli.main import main
 from irscope.cli.streams import Guarded
-from irscope.render.operators import Operators
+from irscope.render.operators import OperatorRows
 from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions
 from irscope.source.links import follows_links, linked
@@ -32,7 +32,7 @@ def test_the_tree_with_operators_is_as_it_was(name: str, golden: Callable[[str, 
 def test_operators_sum_up_to_the_figures_of_their_section(sample: str, by: str) -> None:
     survey = Survey(api.load((SAMPLES / sample).read_text()).module())
     root = getattr(survey, by)
-    operators = Operators(survey, root)
+    operators = OperatorRows(survey, root)
     checked = 0
     for section in root.walk():
         if section.children or section.kind == "body":

@@ -8,7 +8,7 @@ from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.dialect import ONNX
 from irscope.formats.onnx.graphs import Context, GraphReader
 from irscope.formats.onnx.package import body_of, node_bytes, type_bytes
-from irscope.formats.onnx.tensors import Folder
+from irscope.formats.onnx.tensors import ModelFolder
 from irscope.formats.onnx.types import NUMBER_OF
 from irscope.graph import Graph, Module, Node, Reading, TupleType
 from irscope.source import SourceText
@@ -37,6 +37,6 @@ def _graph(proto: Any, name: str, count: int) -> Graph | None:
     graph = Graph(name)
     computed = {str(output) for inner in proto.node for output in inner.output} | {str(name) for name in proto.input}
     results = [str(output) if output in computed else "" for output in proto.output][:count]
-    context = Context(Module(name, ONNX, source=source), reading, Folder(""))
+    context = Context(Module(name, ONNX, source=source), reading, ModelFolder(""))
     GraphReader(context, graph, {str(entry.domain): int(entry.version) for entry in proto.opset_import}).read_function(proto, results)
     return graph if reading.ok else None

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from irscope.formats.onnx.package import Proto
-from irscope.formats.onnx.tensors import Folder, literal_of
+from irscope.formats.onnx.tensors import ModelFolder, literal_of
 from irscope.graph.attributes import Attributes, attribute
 from irscope.ops.attrs import Literal
 
@@ -55,7 +55,7 @@ class Constant(Attributes):
     literal = attribute[Literal]()
 
 
-def value_of(proto: Proto, folder: Folder) -> Any:
+def value_of(proto: Proto, folder: ModelFolder) -> Any:
     """The value of an attribute that is no graph; None where it has a type that is not read. Raises ValueError for a damaged tensor."""
     if proto.ref_attr_name:
         return Ref(str(proto.ref_attr_name))
@@ -82,7 +82,7 @@ def _set_field(proto: Proto) -> str:
     return next((name for name in FIELDS.values() if name in {f.name for f, _ in proto.ListFields()}), "")
 
 
-def _tensor(proto: Proto, folder: Folder) -> Literal:
+def _tensor(proto: Proto, folder: ModelFolder) -> Literal:
     made = literal_of(proto, folder)
     if isinstance(made, str):
         raise ValueError(made)

@@ -17,7 +17,7 @@ from irscope.formats.onnx.functions import Key, called, name_of
 from irscope.formats.onnx.operators import load
 from irscope.formats.onnx.package import Proto
 from irscope.formats.onnx.provenance import Origin, origin_of
-from irscope.formats.onnx.tensors import Folder, literal_of
+from irscope.formats.onnx.tensors import ModelFolder, literal_of
 from irscope.formats.onnx.types import ABSENT, type_of
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, Op, Reading, TupleType, Type, unknown_op
 from irscope.ops import hlo, lookup
@@ -32,7 +32,7 @@ MAX_DEPTH = 60
 class Context:
     """What the graphs of one model share."""
 
-    def __init__(self, module: Module, reading: Reading, folder: Folder) -> None:
+    def __init__(self, module: Module, reading: Reading, folder: ModelFolder) -> None:
         self.module, self.reading, self.folder = module, reading, folder
         self.functions: dict[Key, Graph] = {}
         self.origins: dict[Node, Origin] = {}

@@ -12,7 +12,7 @@ from irscope.formats.onnx.inference import fill_types
 from irscope.formats.onnx.package import Proto, parsed, with_types
 from irscope.formats.onnx.printer import lines_of
 from irscope.formats.onnx.provenance import OnnxProvenance, Origin
-from irscope.formats.onnx.tensors import Folder, literal_of
+from irscope.formats.onnx.tensors import ModelFolder, literal_of
 from irscope.graph import Graph, Module, Node, Reading
 from irscope.ops.attrs import Literal
 from irscope.source import SourceText, UserError
@@ -27,7 +27,7 @@ def read_bytes(data: bytes, name: str) -> Reading:
     if not model.HasField("graph"):
         raise UserError(f"{name}: the model has no graph", "a file of weights alone, or of another kind: export the model again")
     reading = Reading(SourceText(name, ""), "onnx")
-    folder = Folder(os.path.dirname(os.path.abspath(name)) if os.path.isfile(name) else "")
+    folder = ModelFolder(os.path.dirname(os.path.abspath(name)) if os.path.isfile(name) else "")
     literals = dict(_initializers(model.graph, folder, reading))
     typed, why = with_types(model)
     reading.modules.append(_module(typed, reading, folder, literals))
@@ -37,7 +37,7 @@ def read_bytes(data: bytes, name: str) -> Reading:
     return reading
 
 
-def _initializers(graph: Proto, folder: Folder, reading: Reading) -> Iterator[tuple[str, Literal]]:
+def _initializers(graph: Proto, folder: ModelFolder, reading: Reading) -> Iterator[tuple[str, Literal]]:
     """The constants of the main graph. Those that are large leave the model here: shape inference copies it twice."""
     for tensor in graph.initializer:
         made = literal_of(tensor, folder)
@@ -47,7 +47,7 @@ def _initializers(graph: Proto, folder: Folder, reading: Reading) -> Iterator[tu
             yield str(tensor.name), made
 
 
-def _module(model: Proto, reading: Reading, folder: Folder, literals: dict[str, Literal]) -> Module:
+def _module(model: Proto, reading: Reading, folder: ModelFolder, literals: dict[str, Literal]) -> Module:
     opsets = {_domain(entry.domain): int(entry.version) for entry in model.opset_import}
     graph = Graph(str(model.graph.name) or "main")
     module = Module(graph.name, ONNX, source=reading.source)

@@ -30,14 +30,14 @@ FIELDS = {"f32": "float_data", "c64": "float_data", "f64": "double_data", "c128"
 
 
 @dataclass(slots=True)
-class Folder:
+class ModelFolder:
     """The folder of a model; empty where it was not read from a file. ``is_used``: a tensor lies in another file of it."""
 
     path: str
     is_used: bool = False
 
 
-def literal_of(tensor: Proto, folder: Folder) -> Literal | str:
+def literal_of(tensor: Proto, folder: ModelFolder) -> Literal | str:
     """The value of a tensor, or what is wrong with it. ``folder`` is that of the model. The value is decoded on first use.
 
     Raises UserError on use where the data are missing or in a file that may not be read.

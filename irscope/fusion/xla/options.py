@@ -8,7 +8,7 @@ from irscope.fusion.xla.releases import CpuRelease, Library
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class CompilerOption:
     """An option by its text for ``XLA_FLAGS``, what it does, and a release under it; None where the release has nothing to switch."""
 
     flag: str
@@ -22,8 +22,8 @@ def _without_library(release: CpuRelease) -> CpuRelease | None:
     return replace(release, rewriting=replace(release.rewriting, library=Library.NONE))
 
 
-CPU_OPTIONS: tuple[Option, ...] = (
-    Option("--xla_cpu_experimental_ynn_fusion_type=",
+CPU_OPTIONS: tuple[CompilerOption, ...] = (
+    CompilerOption("--xla_cpu_experimental_ynn_fusion_type=",
            "XLA then calls YNNPACK for no product and no reduction of the whole program, which may make products slower: measure it",
            _without_library),
 )

@@ -15,12 +15,12 @@ from irscope.lint.claims import CANNOT
 from irscope.lint.edits import Edit
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
-from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix, Saving
+from irscope.lint.proven.fix import Attempt, FixAnswer, ProvenFix, Saving, TrialOutcome
 from irscope.lint.proven.lines import lines_of
 from irscope.lint.proven.savings import addition_words
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import Proposal, proposals
-from irscope.lint.proven.trial import Pair, Scope, Standing, apply_edit, origin_in, outcome_of, plan_changed, standing
+from irscope.lint.proven.trial import Pair, Standing, TrialScope, apply_edit, origin_in, outcome_of, plan_changed, standing
 from irscope.lint.regions import Surroundings
 from irscope.lint.view import ModuleView
 
@@ -47,7 +47,7 @@ class Engine:
         self.view, self.planned, self.machine, self.runs = view, planned, machine, runs
         self.compiler = compiler_of(planned.policy)
         self.budget = self.left = max(AT_LEAST, int(self._times * self.size))
-        self._answers: dict[Pair, Answer] = {}
+        self._answers: dict[Pair, FixAnswer] = {}
         self._scopes: dict[Graph, Surroundings] = {}
         self._before: dict[tuple[Graph, tuple[Node, ...]], Standing | None] = {}
 
@@ -72,7 +72,7 @@ class Engine:
         outputs = (origin_in(node, self.home) for plan in self.planned.plans for group in plan.groups for node in group.outputs)
         return {node for node in outputs if node is not None} | {p for graph in self.view.graphs for p in graph.params}
 
-    def confirm(self, verdict: EdgeVerdict) -> Answer:
+    def confirm(self, verdict: EdgeVerdict) -> FixAnswer:
         """The same as :meth:`answer`; a fix that was proven around the edge is planned once more with all of the program."""
         found = self.answer(verdict)
         fix, edge = found.fix, self.edge_of(verdict)
@@ -80,25 +80,25 @@ class Engine:
             return found
         proposal = next(one for one in proposals(edge) if one.candidate.key == fix.key)
         graph = edge.graph
-        whole = self._tried(edge, proposal, Scope(self.view.module, graph, graph.nodes, [graph.result()], True))
+        whole = self._tried(edge, proposal, TrialScope(self.view.module, graph, graph.nodes, [graph.result()], True))
         if isinstance(whole, ProvenFix):
             return replace(found, fix=whole)
         failed = () if whole is None else (Attempt(fix.key, proposal.candidate.name, whole),)
         return replace(found, fix=None, attempts=(*found.attempts, *failed)) if failed else found
 
-    def answer(self, verdict: EdgeVerdict, reserve: float = 0.0) -> Answer:
+    def answer(self, verdict: EdgeVerdict, reserve: float = 0.0) -> FixAnswer:
         """What would have the edge of a verdict fused, or what was tried in vain. ``reserve``: the share of the budget to leave."""
         ends = self._ends(verdict)
         if ends is None:
-            return Answer(why_not=self._unnamed(verdict), compiler=self.compiler)
+            return FixAnswer(why_not=self._unnamed(verdict), compiler=self.compiler)
         known = self._answers.get(ends)
         if known is None or (known.untried and not reserve):
             if self.left < reserve * self.budget:
-                return Answer(untried=("every change",), compiler=self.compiler)
+                return FixAnswer(untried=("every change",), compiler=self.compiler)
             known = self._answers[ends] = self._found(verdict, *ends)
         return known
 
-    def attempt(self, verdict: EdgeVerdict, key: str) -> ProvenFix | Outcome | None:
+    def attempt(self, verdict: EdgeVerdict, key: str) -> ProvenFix | TrialOutcome | None:
         """What becomes of one candidate; None where it does not apply, or is for other reasons of refusal."""
         edge = self.edge_of(verdict)
         one = next((one for one in proposals(edge) if one.candidate.key == key), None) if edge is not None else None
@@ -130,10 +130,10 @@ class Engine:
             return f"both are part of what the compiler makes of %{known[0].name} ({known[0].op.name})"
         return "the compiler made one of them itself; no operator of the text stands for it"
 
-    def _found(self, verdict: EdgeVerdict, producer: Node, consumer: Node) -> Answer:
+    def _found(self, verdict: EdgeVerdict, producer: Node, consumer: Node) -> FixAnswer:
         if self.view.optimised:
-            return Answer(why_not="the text is what the compiler made of the program; fixes are tried on text from before its optimisation",
-                          compiler=self.compiler)
+            return FixAnswer(why_not="the text is what the compiler made of the program; fixes are tried on text from before its "
+                                     "optimisation", compiler=self.compiler)
         edge = self._edge(verdict, producer, consumer)
         attempts: list[Attempt] = []
         untried: list[str] = []
@@ -142,11 +142,11 @@ class Engine:
             if found is None:
                 untried.append(candidate.name)
             elif isinstance(found, ProvenFix):
-                return Answer(found, tuple(attempts), compiler=self.compiler)
+                return FixAnswer(found, tuple(attempts), compiler=self.compiler)
             else:
                 attempts.append(Attempt(candidate.key, candidate.name, found))
         fix, behind = self._by_option(edge)
-        return Answer(fix, tuple(attempts), tuple(untried), behind=behind, compiler=self.compiler)
+        return FixAnswer(fix, tuple(attempts), tuple(untried), behind=behind, compiler=self.compiler)
 
     def _by_option(self, edge: RefusedEdge) -> tuple[ProvenFix | None, str]:
         """The option of the compiler under which the edge is fused, and the whole program starts fewer kernels or moves fewer bytes;
@@ -154,7 +154,7 @@ class Engine:
         own = edge.producer, edge.consumer
         behind = "one of the two is a call of a library, which computes nothing else" if edge.rule in LIBRARY_CALLS else ""
         for flag, does, after in self._options:
-            if self._all.edges.get(own, "none") != "all" and outcome_of(self._all, after, own) is Outcome.FUSED:
+            if self._all.edges.get(own, "none") != "all" and outcome_of(self._all, after, own) is TrialOutcome.FUSED:
                 words = f"{self._called(own[0])} and {self._called(own[1])} are fused under {flag}; {does}"
                 fix = ProvenFix(OPTION, words, self._all.less(after), nodes=self.size, flag=flag)
                 return self._with_effects(fix, self._all, after, own), ""
@@ -189,7 +189,7 @@ class Engine:
             found.append((flag, does, standing(Planned.of(self.view.module, plans, self.planned.policy), self.home, self.machine)))
         return found
 
-    def _tried(self, edge: RefusedEdge, proposal: Proposal, whole: Scope | None = None) -> ProvenFix | Outcome | None:
+    def _tried(self, edge: RefusedEdge, proposal: Proposal, whole: TrialScope | None = None) -> ProvenFix | TrialOutcome | None:
         """The fix that a candidate is, or why it is none; None where it does not fit into the budget. ``whole`` is tried all the same."""
         edit = proposal.edit
         scope = whole or self._scope(edge, edit)
@@ -202,25 +202,25 @@ class Engine:
         before = self._before[key]
         after = self._standing(scope, edit)
         if before is None or after is None:
-            return Outcome.UNPLANNED
+            return TrialOutcome.UNPLANNED
         if before.edges.get(pair) == "all":
-            return Outcome.NOT_REFUSED
+            return TrialOutcome.NOT_REFUSED
         outcome = outcome_of(before, after, pair, edit.changes)
-        if outcome not in (Outcome.FUSED, Outcome.SMALLER):
+        if outcome not in (TrialOutcome.FUSED, TrialOutcome.SMALLER):
             return outcome
         return replace(self._fix(edge, proposal, scope, before, after), outcome=outcome)
 
-    def _scope(self, edge: RefusedEdge, edit: Edit) -> Scope:
+    def _scope(self, edge: RefusedEdge, edit: Edit) -> TrialScope:
         graph, module = edge.graph, self.view.module
         if self.size <= WHOLE:
-            return Scope(module, graph, graph.nodes, [graph.result()], True)
+            return TrialScope(module, graph, graph.nodes, [graph.result()], True)
         if graph not in self._scopes:
             plan = next((plan for plan in self.planned.plans if plan.graph.name == graph.name), self.planned.plans[-1])
             self._scopes[graph] = Surroundings(graph, edge.users, plan, [])
         region = self._scopes[graph].around(dict.fromkeys((edge.producer, edge.consumer, *edit.nodes)))
-        return Scope(module, graph, region.nodes, region.results, False)
+        return TrialScope(module, graph, region.nodes, region.results, False)
 
-    def _standing(self, scope: Scope, edit: Edit | None) -> Standing | None:
+    def _standing(self, scope: TrialScope, edit: Edit | None) -> Standing | None:
         self.left -= scope.size
         try:
             module = apply_edit(scope, edit)
@@ -230,7 +230,7 @@ class Engine:
         except CANNOT:
             return None
 
-    def _fix(self, edge: RefusedEdge, proposal: Proposal, scope: Scope, before: Standing, after: Standing) -> ProvenFix:
+    def _fix(self, edge: RefusedEdge, proposal: Proposal, scope: TrialScope, before: Standing, after: Standing) -> ProvenFix:
         candidate, edit, step = proposal.candidate, proposal.edit, proposal.step
         how = candidate.how.get(self.framework, candidate.how.get("", ""))
         replaced = next(iter(edit.changes))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class Outcome(Enum):
+class TrialOutcome(Enum):
     """What a change makes of an edge; the value says so in words."""
 
     FUSED = "the edge, or what took its place, is fused"
@@ -49,7 +49,7 @@ class ProvenFix:
     nodes: int = 0
     is_whole: bool = True
     flag: str = ""
-    outcome: Outcome = Outcome.FUSED
+    outcome: TrialOutcome = TrialOutcome.FUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Attempt:
 
     key: str
     name: str
-    outcome: Outcome
+    outcome: TrialOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FixAnswer:
     """What irscope found out about one refused edge: ``fix``, or the ``attempts`` that failed before.
 
     ``untried`` names the candidates that the budget left out. ``why_not`` says why nothing was tried at all; empty otherwise. ``behind``:

@@ -8,7 +8,7 @@ from irscope.analysis.summary import describe_type
 from irscope.analysis.values import LEAVES, number
 from irscope.graph import Graph, Node
 from irscope.lint.edits import Edit, built
-from irscope.lint.proven.trial import Scope, origin_in
+from irscope.lint.proven.trial import TrialScope, origin_in
 from irscope.ops import hlo
 
 SHOWN = ("dimensions", "lhs_contracting_dims", "rhs_contracting_dims", "lhs_batch_dims", "rhs_batch_dims", "iota_dimension", "slice",
@@ -18,7 +18,7 @@ MOST = 8
 """Lines of either side."""
 
 
-def lines_of(scope: Scope, edit: Edit, home: Mapping[Node, Graph]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def lines_of(scope: TrialScope, edit: Edit, home: Mapping[Node, Graph]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The operators before and after an edit, as ``%m = f32[8,8] multiply(%x, %y)``."""
     before = [node for node in scope.nodes if node in edit.changes]
     made = built(scope.nodes, scope.results, edit, scope.graph.name)

@@ -15,7 +15,7 @@ from irscope.lint.edits import Edit, built
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
-from irscope.lint.proven.fix import Outcome, Saving
+from irscope.lint.proven.fix import Saving, TrialOutcome
 from irscope.ops import hlo
 from irscope.passes import pass_named
 
@@ -31,7 +31,7 @@ Pair = tuple[Node, Node]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TrialScope:
     """What is planned for a trial: nodes of one graph of a module and those whose values leave it. ``whole``: all of the module."""
 
     module: Module
@@ -63,7 +63,7 @@ class Standing:
         return Saving(self.kernels - after.kernels, self.bytes - after.bytes, round(self.us - after.us, 3))
 
 
-def apply_edit(scope: Scope, edit: Edit | None) -> Module:
+def apply_edit(scope: TrialScope, edit: Edit | None) -> Module:
     """A copy of the module, or of the part of it that is looked at, with an edit applied."""
     module = scope.module
     copy = module.derived()
@@ -119,7 +119,7 @@ def origin_in(node: Node, home: Mapping[Node, Graph]) -> Node | None:
     return node
 
 
-def outcome_of(before: Standing, after: Standing, edge: Pair, changed: Collection[Node] = ()) -> Outcome:
+def outcome_of(before: Standing, after: Standing, edge: Pair, changed: Collection[Node] = ()) -> TrialOutcome:
     """What a change makes of an edge, if the costs have fallen: it, or what took its place, is fused, or what goes through memory there is
     less than half; else why the change does not help. Kernels may start more often only if all that the edge carries is saved.
 
@@ -130,17 +130,17 @@ def outcome_of(before: Standing, after: Standing, edge: Pair, changed: Collectio
     if changed and not any(edge[1] in pair for pair in after.edges):
         ends.update(changed)
     if before.groups == after.groups and (before.kernels, before.bytes) == (after.kernels, after.bytes):
-        return Outcome.UNDONE
+        return TrialOutcome.UNDONE
     left = [pair for pair, fused in after.edges.items()
             if ends.issuperset(pair) and (fused == "none" or (fused == "some" and pair == edge))]
     carried = before.carried.get(edge, 0.0)
     shrinks = edge not in left and 2 * sum(after.carried[pair] for pair in left) <= carried
     if left and not shrinks:
-        return Outcome.REFUSED
+        return TrialOutcome.REFUSED
     if after.bytes > before.bytes or after.us > before.us:
-        return Outcome.DEARER
+        return TrialOutcome.DEARER
     if after.kernels > before.kernels and before.bytes - after.bytes < max(carried, 1.0):
-        return Outcome.DEARER
+        return TrialOutcome.DEARER
     if after.kernels == before.kernels and after.bytes == before.bytes:
-        return Outcome.REFUSED
-    return Outcome.SMALLER if left else Outcome.FUSED
+        return TrialOutcome.REFUSED
+    return TrialOutcome.SMALLER if left else TrialOutcome.FUSED

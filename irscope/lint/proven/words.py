@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.lint.proven.fix import Answer, Attempt, Outcome, ProvenFix
+from irscope.lint.proven.fix import Attempt, FixAnswer, ProvenFix, TrialOutcome
 from irscope.lint.proven.savings import saving_words
 from irscope.lint.savings import counted
 
@@ -12,15 +12,15 @@ COMPILERS = {"xla-cpu": "XLA", "xla-gpu": "XLA", "tvm": "TVM", "inductor": "Indu
 LISTED = 3
 """Other edges that are named."""
 MADE = {
-    Outcome.UNDONE: "{compiler} rewrites {what} into the same kernels",
-    Outcome.REFUSED: "with {what} the edge is refused all the same",
-    Outcome.DEARER: "{what} costs more kernels, bytes or time",
-    Outcome.NOT_REFUSED: "a program from before {compiler}'s optimisation has no such refusal where irscope tried {what}",
-    Outcome.UNPLANNED: "irscope cannot plan {what}",
+    TrialOutcome.UNDONE: "{compiler} rewrites {what} into the same kernels",
+    TrialOutcome.REFUSED: "with {what} the edge is refused all the same",
+    TrialOutcome.DEARER: "{what} costs more kernels, bytes or time",
+    TrialOutcome.NOT_REFUSED: "a program from before {compiler}'s optimisation has no such refusal where irscope tried {what}",
+    TrialOutcome.UNPLANNED: "irscope cannot plan {what}",
 }
 
 
-def sentence(answer: Answer) -> str:
+def sentence(answer: FixAnswer) -> str:
     """The answer in one sentence: what to change, or that nothing changes it, and what was tried."""
     compiler = COMPILERS.get(answer.compiler, answer.compiler)
     if answer.fix is not None:
@@ -35,7 +35,7 @@ def sentence(answer: Answer) -> str:
     return f"nothing that irscope tried in the source changes this (tried: {tried}): {_failures(answer.attempts, compiler)}{left}{behind}"
 
 
-def answer_lines(answer: Answer) -> list[str]:
+def answer_lines(answer: FixAnswer) -> list[str]:
     """The answer for people, without indentation: the change, its operators before and after, what it saves and what else changes."""
     if answer.fix is None:
         return [f"no fix: {sentence(answer)}"]
@@ -49,7 +49,7 @@ def answer_lines(answer: Answer) -> list[str]:
 def effects(fix: ProvenFix) -> str:
     """``saves 1 kernel, 32 KiB, about 0.6 us, planned again with the change (12 operators); also fuses %a -> %b``."""
     scope = f"all {counted(fix.nodes, 'operator')}" if fix.is_whole else f"the {counted(fix.nodes, 'operator')} around the edge"
-    less = "" if fix.outcome is Outcome.FUSED else "a smaller edge takes its place, which is not fused; "
+    less = "" if fix.outcome is TrialOutcome.FUSED else "a smaller edge takes its place, which is not fused; "
     text = f"{less}saves {saving_words(fix.saves)}, by a plan of the changed program ({scope})"
     for what, pairs in (("also fuses", fix.gained), ("no longer fuses", fix.lost)):
         if pairs:
@@ -60,7 +60,7 @@ def effects(fix: ProvenFix) -> str:
 
 def _failures(attempts: Sequence[Attempt], compiler: str) -> str:
     """What became of the attempts, those that failed alike together."""
-    names: dict[Outcome, list[str]] = {}
+    names: dict[TrialOutcome, list[str]] = {}
     for attempt in attempts:
         names.setdefault(attempt.outcome, []).append(attempt.name)
     return "; ".join(MADE[outcome].format(compiler=compiler, what=_listed(what)) for outcome, what in names.items())

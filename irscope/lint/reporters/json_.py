@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from irscope.lint.edges import Edge
-from irscope.lint.proven import Answer
+from irscope.lint.proven import FixAnswer
 from irscope.lint.proven.words import sentence
 from irscope.lint.report import FileReport, Report, Statistic
 from irscope.lint.stages import Stages
@@ -120,7 +120,7 @@ def edge_dict(edge: Edge) -> dict[str, object]:
     return worth
 
 
-def answer_dict(answer: Answer) -> dict[str, object]:
+def answer_dict(answer: FixAnswer) -> dict[str, object]:
     """What would have an edge fused: the change that was planned, or what was tried in vain."""
     fix = answer.fix
     worth: dict[str, object] = {
