@@ -30,7 +30,7 @@ class HloProvenance:
         self._tables = tables
         self._frames: _Frames | None = None
         self._has_metadata = "metadata=" in text
-        self._last: tuple[int, dict[str, str]] = (-1, {})  # scope and call stack of a node are asked for together
+        self._last: tuple[int, dict[str, str]] = (-1, {})  # scope and call stack of a node are read together
 
     def scope(self, loc: int) -> str:
         """The ``op_name`` of the instruction at an offset."""

@@ -14,10 +14,10 @@ the package ``onnx`` has it. To add operators, write them in a family file here;
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from pkgutil import iter_modules
+from functools import partial
 from typing import Any, TypeVar
 
+from irscope.formats.families import import_families
 from irscope.formats.onnx.declarations import Operator, parse_schema
 from irscope.formats.onnx.inference import cost_of, enter, infer_node, table
 from irscope.graph import Effect, Kind, Op
@@ -34,8 +34,6 @@ FAMILIES = {
 }
 """How the operators of a file take part in fusion, and the class of their work (``Op.work``); opaque where a file is not named here."""
 F = TypeVar("F", bound=Callable[..., Any])
-
-_loaded = False
 
 
 def operator(*schemas: str, work: str = "") -> Callable[[F], F]:
@@ -87,11 +85,5 @@ def names() -> list[str]:
     return sorted(table)
 
 
-def load() -> None:
-    """Import the families, the modules of this folder (once)."""
-    global _loaded
-    if not _loaded:
-        _loaded = True
-        import_module("irscope.formats.onnx.structure")
-        for family in iter_modules(__path__):
-            import_module(f"{__name__}.{family.name}")
+load = partial(import_families, __name__, "irscope.formats.onnx.structure")
+"""Import the families, the modules of this folder (once)."""

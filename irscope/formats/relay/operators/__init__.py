@@ -12,10 +12,10 @@ operators, write them in a family file here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from pkgutil import iter_modules
+from functools import partial
 from typing import Any, TypeVar
 
+from irscope.formats.families import import_families
 from irscope.formats.relay.declarations import Attributes, RelayOperator, declared, enter, names, parse_schema
 from irscope.formats.relay.inference import cost_of, infer_node
 from irscope.graph import Effect, Kind, Op
@@ -32,8 +32,6 @@ FAMILIES = {
 """The class of work (``Op.work``) of what a file declares; that of the kind where a file is not named here."""
 F = TypeVar("F", bound=Callable[..., Any])
 Infer = Callable[..., object] | None
-
-_loaded = False
 
 
 def operator(*schemas: str, kind: Kind = Kind.OPAQUE, values: bool = False, infer: Infer = None, work: str = "", weight: int = 1
@@ -64,10 +62,5 @@ def opaque(*schemas: str, kind: Kind = Kind.OPAQUE, effect: Effect = Effect.PURE
         enter(made)
 
 
-def load() -> None:
-    """Import the families, the modules of this folder (once)."""
-    global _loaded
-    if not _loaded:
-        _loaded = True
-        for family in iter_modules(__path__):
-            import_module(f"{__name__}.{family.name}")
+load = partial(import_families, __name__)
+"""Import the families, the modules of this folder (once)."""

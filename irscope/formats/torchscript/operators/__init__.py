@@ -13,10 +13,11 @@ are known, add its name to a list in ``layouts.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from irscope.formats.families import import_families
 from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
 from irscope.graph import Effect, Kind, Op
 from irscope.ops.registry import declare, lookup_declared
@@ -39,7 +40,6 @@ FAMILIES = {
 """The files that declare operators, and the class of their work (``Op.work``), where an operator does not declare another."""
 
 _table: dict[str, Overloads] = {}
-_loaded = False
 # Structural operators are declared before the families, which add schemas to some of them; other formats import single families.
 import_module("irscope.formats.torchscript.structure")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,10 +98,5 @@ def names() -> list[str]:
     return sorted(_table)
 
 
-def load() -> None:
-    """Import the families, the modules of this folder (once)."""
-    global _loaded
-    if not _loaded:
-        _loaded = True
-        for family in iter_modules(__path__):
-            import_module(f"{__name__}.{family.name}")
+load = partial(import_families, __name__)
+"""Import the families, the modules of this folder (once)."""
