@@ -22,13 +22,18 @@ class Given:
 
 
 def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> Given:
-    """Match arrays to ports by name, or by ``arg0``, ``arg1``... in order. Raises UserError for one that does not fit its port."""
+    """Match arrays to ports by name, or by ``arg0``, ``arg1``... in order.
+
+    Raises UserError for one that does not fit its port, and for two of one port.
+    """
     numbers = {f"arg{i}": i for i in range(len(ports))} | {port.name: i for i, port in enumerate(ports)}
     found = Given()
     for name in arrays:
         number = numbers.get(name)
         if number is None:
             found.unknown.append(name)  # its array is not read: it may be large
+        elif number in found.arrays:
+            raise UserError(f"{source}: {ports[number].name} is given by its name and as arg{number}", "give it once")
         else:
             found.names[number] = name
             found.arrays[number] = fitted(arrays[name], ports[number], f"{source}: {name}")

@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 
 from irscope.backends import cache, llvm_compile
 from irscope.backends.program_file import FORMAT
@@ -19,12 +20,28 @@ CHUNK = 1 << 20
 """Bytes of a file that are read at a time."""
 
 
+PACKAGES = ("ml_dtypes", "onnx", "jaxlib")
+"""Packages that a program may depend on and that are not imported for a stored one."""
+
+
 @lru_cache(maxsize=1)
 def toolchain() -> str:
-    """What the machine and the installed software contribute: irscope, Python, numpy, LLVM, the processor and its features."""
+    """What the machine and the installed software contribute: irscope, Python, packages, LLVM, the processor and its features."""
     machine = llvm_compile.host()
-    return "\n".join([str(FORMAT), source_state(), sys.version, str(np.__version__), llvm_compile.version(), machine.triple, machine.cpu,
-                      machine.features, repr(machine.vectors)])
+    return "\n".join([str(FORMAT), source_state(), sys.version, str(np.__version__), *map(package_state, PACKAGES), llvm_compile.version(),
+                      machine.triple, machine.cpu, machine.features, repr(machine.vectors)])
+
+
+def package_state(name: str) -> str:
+    """Place, size and time of change of a package's first file: they differ after another release is installed; empty without the package.
+
+    Its version would have to be read from its metadata, which takes a tenth of a small program's warm start.
+    """
+    found = find_spec(name)
+    if found is None or not found.origin or not os.path.isfile(found.origin):
+        return ""
+    file = os.stat(found.origin)
+    return f"{found.origin} {file.st_size} {file.st_mtime_ns}"
 
 
 def program_key(contents: Sequence[str], options: Mapping[str, object], inputs: Sequence[str]) -> str:

@@ -50,6 +50,13 @@ def test_inputs_by_name_and_by_place_give_the_same(cli: Cli, text: Path, tmp_pat
         np.testing.assert_array_equal(np.load(out)["out0"], ONES["features"] + ONES["weights"])
 
 
+def test_an_input_is_given_once(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "m.hlo").write_text("ENTRY main { p = f32[2] parameter(0)\n ROOT n = f32[2] negate(p) }")
+    given = arrays(tmp_path / "x.npz", p=np.ones(2, np.float32), arg0=np.zeros(2, np.float32))
+    result = cli("compile-and-run", tmp_path / "m.hlo", "--inputs", given)
+    assert result.exit_code == 2 and "p is given by its name and as arg0" in result.stderr
+
+
 def test_json_has_every_key(cli: Cli, text: Path, tmp_path: Path) -> None:
     result = cli("compile-and-run", text, "--check", "--bench", "--runs", 5, "--threads", 1, "--format", "json")
     assert result.exit_code == 0

@@ -1,6 +1,7 @@
 """A second run of a dump takes its program from the cache: with the same results, and only where nothing that matters has changed."""
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ import irscope
 from irscope.api import RunOptions, RunResult, compiled_run, stored_programs
 from irscope.backends import cache
 from irscope.backends.executable import aligned_empty
-from irscope.backends.program_key import digest_of_file
+from irscope.backends.program_key import digest_of_file, package_state, toolchain
 from irscope.source.files import MAX_BYTES
 from tests.backends.test_cache import give_away
 from tests.cli.test_startup import modules_after
@@ -372,3 +373,16 @@ def test_arrays_that_change_later_do_not_change_a_model(kind: str) -> None:
         model = irscope.compile(text, **options)
         fixed[...] = 7
         assert model(np.ones(3, np.float32))[0].tolist() == [2, 2, 2]
+
+
+def test_another_release_of_a_package_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    assert package_state("a_package_of_this_test") == ""
+    first = tmp_path / "a_package_of_this_test" / "__init__.py"
+    first.parent.mkdir()
+    first.write_text("version = 1")
+    importlib.invalidate_caches()
+    before = package_state("a_package_of_this_test")
+    first.write_text("version = 10")
+    assert before and package_state("a_package_of_this_test") != before
+    assert package_state("ml_dtypes") and package_state("ml_dtypes") in toolchain()
