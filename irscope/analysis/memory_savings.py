@@ -86,16 +86,16 @@ def _donations(survey: Survey, graph: Graph, life: Lifetimes) -> Iterator[Memory
     inputs = [param for param in graph.params if param.index not in life.results]
     for param in sorted(inputs, key=lambda node: max(uses[node.index], default=-1), reverse=True):
         free[_without_layout(param.type)].append(param)
-    donated, gone = [], []
+    donated, saved = [], []
     results = graph.root.operands if graph.root.op is hlo.tuple else (graph.root,)
     for result in sorted(dict.fromkeys(results), key=lambda node: node.index):
         candidates = free[_without_layout(result.type)]
         size = life.size[result.index]
         if size and candidates and max(uses[candidates[-1].index], default=-1) <= result.index - (not _in_place(result, candidates[-1])):
             donated.append(candidates.pop())
-            gone.append((size, result.index, len(graph.nodes)))
+            saved.append((size, result.index, len(graph.nodes)))
     if donated:
-        yield MemorySaving("donate", tuple(donated), _peak_without(life, gone))
+        yield MemorySaving("donate", tuple(donated), _peak_without(life, saved))
 
 
 def _in_place(result: Node, param: Node) -> bool:
@@ -107,10 +107,10 @@ def _without_layout(type: Type) -> Type:
     return TensorType(type.dtype, type.shape) if isinstance(type, TensorType) else type
 
 
-def _peak_without(life: Lifetimes, gone: Sequence[tuple[int, int, int]]) -> int:
+def _peak_without(life: Lifetimes, buffers: Sequence[tuple[int, int, int]]) -> int:
     """The peak where buffers of (bytes, first node, node after the last) are not in memory."""
     change = [0] * (len(life.live) + 1)
-    for size, first, end in gone:
+    for size, first, end in buffers:
         change[first] -= size
         change[end] += size
     peak = now = 0

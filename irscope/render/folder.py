@@ -61,7 +61,7 @@ def module_lines(rows: Sequence[ModuleRow], paint: Paint) -> Iterator[str]:
 
 
 def timeline_lines(rows: Sequence[StepRow], paint: Paint, title: str = "after", every: bool = False) -> Iterator[str]:
-    """What each pass changed; stages that changed no operator are counted, and listed only where ``every`` one is asked for.
+    """What each pass changed; stages that changed no operator are counted, and listed only where ``every`` one is requested.
 
     ``title`` stands above their names.
     """

@@ -69,7 +69,7 @@ class _Maker:
         if len(nodes) > MAX_FLAT:
             folds = without_tuples(graph, folds)
         cost = survey.costs.graphs.get(graph)
-        # Both come from the metadata of a line, which is read once where they are asked for together.
+        # Both come from the metadata of a line, which is read once where both are read.
         said = [(self.scopes.number(survey.module.scope(node)), self.sources.number(source_line(survey.module, node))) for node in nodes]
         sections, section_of, same_as, opened = self._sections(graph, folds)
         return {

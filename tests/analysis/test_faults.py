@@ -14,7 +14,7 @@ from tests.analysis.test_types import RULES
 MISTAKES = Path(__file__).resolve().parent.parent / "formats" / "relay_mistakes"
 
 
-def told(texts: Mapping[str, str], format: str) -> str:
+def faults_of(texts: Mapping[str, str], format: str) -> str:
     """The findings of the reader and of the type checks, text by text."""
     lines: list[str] = []
     for name, text in texts.items():
@@ -30,12 +30,12 @@ def told(texts: Mapping[str, str], format: str) -> str:
 
 @pytest.mark.parametrize(("name", "texts"), [("faults", TEXTS), ("rules", RULES)])
 def test_faults_of_modules(name: str, texts: Mapping[str, str], golden: Callable[[str, str], None]) -> None:
-    golden(f"{name}.txt", told(texts, "hlo"))
+    golden(f"{name}.txt", faults_of(texts, "hlo"))
 
 
 def test_faults_of_relay(golden: Callable[[str, str], None]) -> None:
-    golden("relay_programs.txt", told({name: f'#[version = "0.0.5"]\n{text}' for name, text in RELAY.items()}, "relay"))
-    golden("relay_faults.txt", told({path.stem: path.read_text() for path in sorted(MISTAKES.glob("*.relay"))}, "relay"))
+    golden("relay_programs.txt", faults_of({name: f'#[version = "0.0.5"]\n{text}' for name, text in RELAY.items()}, "relay"))
+    golden("relay_faults.txt", faults_of({path.stem: path.read_text() for path in sorted(MISTAKES.glob("*.relay"))}, "relay"))
 
 
 def test_faults_of_onnx() -> None:

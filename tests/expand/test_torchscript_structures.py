@@ -175,7 +175,7 @@ def array(*shape: int) -> Tensor:
     return Tensor(BUILDER.param(hlo.parameter, TensorType(F32, shape), "t"))
 
 
-def asked(name: str, values: list[Any], place: int, result: tuple[int, ...] | None) -> tuple[int, ...] | None:
+def inferred(name: str, values: list[Any], place: int, result: tuple[int, ...] | None) -> tuple[int, ...] | None:
     first = values[0] if values else None
     type = first.get().type if isinstance(first, Tensor) else None
     x = type.dims() if isinstance(type, TensorType) else None
@@ -222,7 +222,7 @@ CONV = [array(2, 3, 8), None, None, [1], [1], [1], 1]
     ("_convolution", [*CONV[:3], [1], [1], [1], False, [0], 1], 1, (2, 5, 8), (5, 3, 3)),
 ])
 def test_a_rule_for_the_shape_of_a_weight(name: str, values: list[Any], place: int, result: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> None:
-    assert asked(name, values, place, result) == shape
+    assert inferred(name, values, place, result) == shape
 
 
 @pytest.mark.parametrize(("values", "place", "result", "shape"), [

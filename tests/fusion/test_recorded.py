@@ -85,7 +85,7 @@ def log(*steps: Step, names: str = "x a b d c s r") -> FusionLog:
 def test_the_record_of_a_log() -> None:
     made = load(TEXT).module()
     record = record_of_log(made, log(
-        Step("a", "b", "a_b"), Step("a_b", "d", None, "no way"), Step("c", "s", "c_s"), Step("a", "b", "a_b"), Step("b", "gone", "x"),
+        Step("a", "b", "a_b"), Step("a_b", "d", None, "no way"), Step("c", "s", "c_s"), Step("a", "b", "a_b"), Step("b", "erased", "x"),
         Step("x", "r", None, None)))
     assert record is not None
     assert sorted(record.groups) == [("a", "b"), ("c", "s"), ("d",), ("r",), ("x",)] and record.compiler == "Inductor"

@@ -1,5 +1,4 @@
-"""The diagnoses of a course are facts that lint reports without being asked for them, in every format and under every policy, also where they
-cost nothing."""
+"""The diagnoses of a course are facts that lint reports by default, in every format and under every policy, also where they cost nothing."""
 
 from __future__ import annotations
 

@@ -280,14 +280,14 @@ def test_accuracy_is_compared_by_its_text() -> None:
 
 
 def test_literals_are_read_once() -> None:
-    asked = []
+    decoded = []
     t = node_of("iota", "", "f32[2]").type
 
     def parse(literal: Literal) -> Array:
-        asked.append(literal.text)
+        decoded.append(literal.text)
         return np.zeros(2, np.float32)
     literal = Literal(t, "{0, 0}", parse=parse)
-    assert literal.value() is literal.value() and asked == ["{0, 0}"] and str(literal) == "{0, 0}"
+    assert literal.value() is literal.value() and decoded == ["{0, 0}"] and str(literal) == "{0, 0}"
     assert str(Literal.of(np.array([1, 2]), t)) == "[1 2]"
     for missing in (Literal(t, "{...}", elided=True, parse=parse), Literal(t, "{0, 0}")):
         with pytest.raises(ValueError, match="elides"):

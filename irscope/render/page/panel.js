@@ -120,7 +120,7 @@ function storedRows(panel, v) {
 
 function sortedNumbers(numbers) { return [...new Set(numbers)].sort((a, b) => a - b); }
 
-// A line of the text without the blanks around it; textLine cuts what nobody reads.
+// A line of the text without the blanks around it; textLine shortens what is longer than a line.
 function wholeLine(number) {
   const { starts } = textLines(), from = starts[number - 1], to = starts[number] ?? page.text.length + 1;
   return page.text.slice(from, to - 1).trim();

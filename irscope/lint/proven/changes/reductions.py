@@ -28,9 +28,9 @@ def merge_reductions(edge: RefusedEdge) -> Edit | None:
     source = tensor(first.operands[0])
     if source is None:
         return None
-    gone = set(Reduce.of(first).dimensions)
-    kept = [d for d in range(len(source.shape)) if d not in gone]
-    both = tuple(sorted(gone | {kept[d] for d in Reduce.of(second).dimensions}))
+    reduced = set(Reduce.of(first).dimensions)
+    kept = [d for d in range(len(source.shape)) if d not in reduced]
+    both = tuple(sorted(reduced | {kept[d] for d in Reduce.of(second).dimensions}))
 
     def make(site: Site) -> Node:
         return site.copy(second, site.new(first.operands[0]), site.new(second.operands[1]), attrs={**second.attrs, "dimensions": both})
