@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -174,3 +175,14 @@ def test_conversions_of_known_numbers(operands: list[Any], result: Any) -> None:
 def test_what_is_not_known_is_not_folded(operands: list[Any]) -> None:
     assert fold_known("aten::floor_divide", operands) is None
     assert fold_known("aten::conv2d", operands) is None
+
+
+def test_a_number_out_of_range_is_cast_as_in_torch() -> None:
+    """A mask of -1e9 in half precision is -inf, without a warning of numpy's."""
+    half = 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = fold_known("aten::to", [Tensor(known=np.array(-1e9, np.float32)), half, False, False, None])
+    assert isinstance(result, Tensor) and result.known is not None
+    assert result.known.dtype == np.float16
+    assert result.known == -np.inf

@@ -76,8 +76,7 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     if result is UNKNOWN:
         return None
     dtype = np.dtype(bool) if isinstance(result, bool) else np.dtype(np.int64) if isinstance(result, int) else _float_type(values)
-    array = np.asarray(result, dtype)
-    return _known(array)
+    return _known(_cast(result, dtype))
 
 
 def _converted(values: Sequence[Any]) -> Any:
@@ -94,7 +93,13 @@ def _converted(values: Sequence[Any]) -> Any:
         return None
     if dtype == values[0].known.dtype and not copy:
         return values[0]
-    return _known(np.asarray(values[0].known).astype(dtype))
+    return _known(_cast(values[0].known, dtype))
+
+
+def _cast(value: Any, dtype: Any) -> Any:
+    """A number as an array of an element type. One out of its range becomes what numpy makes of it, as in torch, without a warning."""
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)
 
 
 def _known(array: Any) -> Tensor:

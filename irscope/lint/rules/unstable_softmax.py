@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from irscope.analysis.exponentials import is_bounded, limit_of
 from irscope.analysis.recognise.norms import LAYER, normalisations
 from irscope.analysis.recognise.parts import readers
-from irscope.analysis.values import CALLS, SPREADS, body_operator, cone, reduces, size, written
+from irscope.analysis.values import SPREADS, reduces, size, written
 from irscope.graph import Effect, Graph, Node, TensorType
 from irscope.graph.numbering import numbering
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
 from irscope.ops import hlo
 from irscope.source import Note, Severity
-
-BOUNDED = hlo.named("tanh logistic clamp minimum sine cosine erf log is-finite sign")
-"""What comes from these does not overflow an exponential, or is the inverse of one."""
-HIDDEN = CALLS | hlo.named("get-tuple-element while")
-PASSED = hlo.named("multiply divide add select")
-POSITIVE = hlo.named("abs exponential log-plus-one")
-NEAR = 24
-"""How many operators before the exponential are looked at for the maximum."""
 
 WORTH_BYTES = 1 << 20
 """A value that the nearest caches hold is walked over twice at no cost."""
@@ -223,13 +216,13 @@ class UnstableSoftmax(Rule):
             if graph in context.view.inlined or not node.operands or not isinstance(node.type, TensorType) or not node.type.rank:
                 continue
             total = next((u for u in context.view.users(node, graph) if reduces(u, hlo.add)), None)
-            if total is None or _bounded(node.operands[0]):
+            if total is None or is_bounded(node.operands[0]):
                 continue
             what = _normalised(context, graph, node, total)
             if what:
                 yield self.finding(
                     context, node,
-                    f"{what} without the maximum subtracted first: exp overflows above {_limit(node.type)}",
+                    f"{what} without the maximum subtracted first: exp overflows above {limit_of(node)}",
                     notes=(Note(f"%{total.name} sums them up", total.loc),),
                     help="subtract the maximum over the same axes, or use the framework's softmax or logsumexp",
                 )
@@ -283,30 +276,3 @@ def _is_same(graph: Graph, one: Node, exponential: Node) -> bool:
         return one is exponential
     numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
     return numbers[one.index] == numbers[exponential.index]
-
-
-def _bounded(node: Node) -> bool:
-    """Whether the argument cannot be large: a difference from a maximum, a bounded function, a negated square or absolute value."""
-    at = behind(node, SPREADS)
-    for _ in range(NEAR):
-        if at.op in BOUNDED or at.op in HIDDEN:
-            return True  # the called computation is not analysed here, so nothing is reported
-        if at.op is hlo.subtract:
-            return any(_is_maximum(n) for n in cone(at.operands[1], NEAR))
-        if at.op is hlo.negate:
-            inner = behind(at.operands[0], SPREADS)
-            square = inner.op is hlo.multiply and inner.operands[0] is inner.operands[1]
-            return square or inner.op in POSITIVE
-        if at.op not in PASSED:
-            return False
-        at = behind(at.operands[1] if at.op is hlo.select else at.operands[0], SPREADS)
-    return True
-
-
-def _is_maximum(node: Node) -> bool:
-    """Whether a node is a maximum, or calls a computation that may contain one."""
-    return node.op in CALLS or (node.op is hlo.reduce and body_operator(node) is hlo.maximum)
-
-
-def _limit(type: TensorType) -> str:
-    return {"f16": "11", "f64": "709"}.get(type.dtype.name, "88")
