@@ -1,10 +1,12 @@
 """ALG017: the logarithm of a softmax or a sigmoid, or of one plus an exponential, computed step by step."""
 from __future__ import annotations
 
+from math import isnan
+
 from irscope.analysis.exponentials import is_bounded, limit_of
 from irscope.analysis.recognise.parts import find, patterns, sigmoid
 from irscope.analysis.recognise.softmax import softmax
-from irscope.analysis.values import SPREADS
+from irscope.analysis.values import SPREADS, number
 from irscope.graph import Node
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule
@@ -144,7 +146,7 @@ class UnstableLogarithm(Rule):
 
 def _hazard(node: Node) -> tuple[str, str, Node] | None:
     """What the logarithm does with large arguments, the change, and the operator that rounds; None for a sound one."""
-    operand = behind(node.operands[0], PICKED)
+    operand = _picked_from(node.operands[0])
     if node.op is hlo.log_plus_one:
         return _overflow(operand)
     if softmax(operand) is not None:
@@ -159,6 +161,14 @@ def _hazard(node: Node) -> tuple[str, str, Node] | None:
                 "use log_sigmoid(-x), or the framework's loss that takes logits", part)
     one_plus = find(operand, ONE_PLUS)
     return _overflow(one_plus["exponentials"]) if one_plus is not None else None
+
+
+def _picked_from(node: Node) -> Node:
+    """The value that a value is picked from; JAX writes NaN in place of elements that an index out of bounds would pick."""
+    node = behind(node, PICKED)
+    if node.op is hlo.select and isnan(number(node.operands[2]) or 0.0):
+        node = behind(node.operands[1], PICKED)
+    return node
 
 
 def _overflow(exponential: Node) -> tuple[str, str, Node] | None:
