@@ -12,6 +12,7 @@ from typing import Any
 
 from irscope.formats import FORMATS
 from irscope.graph import DTYPES
+from irscope.render.categories import COLOUR_MODES
 from irscope.source import did_you_mean
 from irscope.source.sizes import parse_size
 
@@ -131,7 +132,7 @@ class View(Enum):
 class ShowOptions(InputOptions):
     """What :func:`irscope.show` shows. ``radius`` counts edges from ``around``, ``depth`` levels of the tree, ``width`` columns.
 
-    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings and pages, ``numbers`` for
+    At most one of ``around``, ``between`` and ``where`` is given. ``policy``, ``device``, ``against`` and ``numbers`` are for drawings and
     pages, ``ops`` for trees.
     """
 
@@ -147,12 +148,14 @@ class ShowOptions(InputOptions):
     depth: int | None = option(None, "How many levels of the tree, or of a drawing, to open.", metavar="N", least=0)
     ops: bool = option(False, "Let the tree end in operators: those of each open section, the costliest first.")
     by: str = option("auto", "Tree by the scopes of the user's program, or by computation.", choices=("auto", "scope", "graph"))
-    color_by: str = option("class", "What the colours of a drawing mean.", choices=("class", "cost", "dtype", "fusion", "findings"))
+    color_by: str = option("class", "What the colours of a drawing mean.", choices=COLOUR_MODES)
+    against: str | None = option(None, "Compare with this dump of the same program; --color-by diff shows what was added and changed.",
+                               metavar="DUMP")
     lint: bool = option(False, "Lint it too, and mark the findings: in drawings, on the page, above the tree.")
     policy: str | None = option(None, "Frame the kernels of this fusion policy in drawings and on the page (of several: a,b), and mark "
                                 "what it does not fuse (irscope list policies, or auto).", metavar="NAME")
     device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
-    numbers: str | None = option(None, "On the page, show numbers per node: JSON or CSV of names and numbers, or a Chrome trace.",
+    numbers: str | None = option(None, "Show numbers per node on the page or in a drawing: JSON or CSV of names and numbers, or a Chrome trace.",
                                  metavar="FILE")
     dark: bool = option(False, "Draw on a dark background.")
     max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)

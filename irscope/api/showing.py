@@ -29,13 +29,14 @@ from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import planning
+    from irscope.api import against, numbers, planning
     from irscope.expand import bind
     from irscope.lint import run as rules
     from irscope.render import drawing, html
     from irscope.render.kernel_plan import KernelPlan
 else:  # needed for some views and options only
     planning, rules = LazyModule("irscope.api.planning"), LazyModule("irscope.lint.run")
+    against, numbers = LazyModule("irscope.api.against"), LazyModule("irscope.api.numbers")
     bind = LazyModule("irscope.expand.bind")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
 
@@ -114,8 +115,16 @@ class ShowResult(Viewable):
         options = drawing.DrawingOptions(mine.color_by, mine.dark, mine.max_nodes, mine.depth)
         if mine.policy is not None:
             options = replace(options, plan=self._plans(watch)[0])
+        if mine.against is not None:
+            changes = self._changes(mine.against)
+            options = replace(options, changes=changes.of, note=changes.words)
+        for name, text in self._numbers():
+            options = replace(options, numbers=numbers.numbers_by_node(text, name, choice.survey.module))
         with watch.stage("drawing"):
             return drawing.drawing(self.reading, choice, mine.view.value, options)
+
+    def _changes(self, before: str) -> against.Changes:
+        return against.changes_against(before, self.options.source_format, self.choices[0].survey.module)
 
     def _numbers(self) -> list[tuple[str, str]]:
         path = self.options.numbers
@@ -184,11 +193,16 @@ def _consistent(options: ShowOptions) -> None:
         raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
     if options.ops and options.view is not View.TREE:
         raise UserError("--ops lets a tree end in operators", "without -o, or --format tree")
-    if options.numbers is not None and options.view is not View.HTML:
-        raise UserError("--numbers shows numbers on a page", "-o FILE.html")
+    draws = options.view.is_drawing or options.view is View.HTML
+    for name, given in (("numbers", options.numbers), ("against", options.against)):
+        if given is not None and not draws:
+            raise UserError(f"--{name} colours a drawing or a page", "-o FILE.html, .svg, .png, .pdf or .dot")
+    for name, needs, given in (("numbers", "--numbers FILE", options.numbers), ("diff", "--against DUMP", options.against)):
+        if options.color_by == name and given is None:
+            raise UserError(f"--color-by {name} needs {needs}")
     if options.policy is None:
         return
-    if not options.view.is_drawing and options.view is not View.HTML:
+    if not draws:
         raise UserError(f"--policy {options.policy} frames kernels in a drawing or on a page",
                         "-o FILE.svg, .png, .pdf, .dot or .html; or irscope lint --why-not-fused")
     if options.view.is_drawing and "," in options.policy:
