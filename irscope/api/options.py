@@ -133,7 +133,7 @@ class ShowOptions(InputOptions):
     """What :func:`irscope.show` shows. ``radius`` counts edges from ``around``, ``depth`` levels of the tree, ``width`` columns.
 
     At most one of ``around``, ``between`` and ``where`` is given. ``policy``, ``device``, ``against`` and ``numbers`` are for drawings and
-    pages, ``ops`` for trees.
+    pages, ``oom`` for pages, ``ops`` for trees.
     """
 
     view: View = View.TREE
@@ -155,8 +155,9 @@ class ShowOptions(InputOptions):
     policy: str | None = option(None, "Frame the kernels of this fusion policy in drawings and on the page (of several: a,b), and mark "
                                 "what it does not fuse (irscope list policies, or auto).", metavar="NAME")
     device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
-    numbers: str | None = option(None, "Show numbers per node on the page or in a drawing: JSON or CSV of names and numbers, or a Chrome trace.",
+    numbers: str | None = option(None, "Numbers per node, for the page or a drawing: JSON or CSV of names and numbers, or a Chrome trace.",
                                  metavar="FILE")
+    oom: str | None = option(None, "On the page, find the buffers of an out-of-memory error of XLA.", metavar="LOG")
     dark: bool = option(False, "Draw on a dark background.")
     max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)
     everything: bool = option(False, "No limit on the rows of trees and lists.", "--all")

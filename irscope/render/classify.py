@@ -173,7 +173,7 @@ class Classifier:
         return [(name, name) for node in nodes for name in self.plan.kernels.get(node, ())]
 
     def _fusions(self) -> list[tuple[str, str]]:
-        nodes = (node for graph in self.survey.module.graphs.values() for node in graph.nodes)
+        nodes = (node for graph in self.survey.calls.order[::-1] for node in graph.nodes)
         return [(node.bodies[0].name, node.name) for node in nodes if is_fusion(node) and node.bodies]
 
     def _put_live(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:

@@ -1,7 +1,7 @@
 """Palettes: all pairs of categories differ, also with red-green colour blindness, on light and dark ground; what each category means."""
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_classes_groups_scales_and_common_dtypes_differ(vision: str) -> None:
     assert nearest({str(i): c.fill for i, c in enumerate(GROUPS)}, vision)[0] >= LEAST
     for dark in (False, True):
         stops = [heat(share, dark).fill for share in STOPS]
-        assert min(distance(a, b, vision) for a, b in zip(stops, stops[1:], strict=False)) >= LEAST
+        assert min(distance(a, b, vision) for a, b in pairwise(stops)) >= LEAST
     common = {name: OF_DTYPE[name].fill for name in ("f64", "f32", "bf16", "f16", "pred", "s32", "s8", "u8")}
     assert nearest(common, vision)[0] >= LEAST_OF_CLASSES
 
@@ -153,7 +153,7 @@ def test_boxes_have_their_categories_and_the_legend_names_them(color_by: str, le
 def test_every_meaning_has_a_legend_in_every_drawing() -> None:
     facts = survey(FUSED)
     graph = facts.module.main()
-    numbers = {node: 1.0 for node in graph.nodes}
+    numbers = dict.fromkeys(graph.nodes, 1.0)
     for color_by in COLOUR_MODES:
         for view in (detail_view(facts, graph, BoxOptions(color_by=color_by, numbers=numbers)),
                      overview(facts, graph, BoxOptions(color_by=color_by, numbers=numbers))):

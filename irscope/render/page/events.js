@@ -53,7 +53,7 @@ function listen() {
     const names = Object.keys(TABS), step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
     if (step) openTab(names[(names.indexOf(page.tab) + step + names.length) % names.length]);
   });
-  $("colour").addEventListener("change", e => { page.colour = e.target.value; legend(); draw(); });
+  $("colour").addEventListener("change", e => chooseColour(e.target.value));
   $("policy").addEventListener("change", e => choosePlan(e.target.value === "" ? null : Number(e.target.value)));
   $("critical").addEventListener("click", () => showCritical(!page.critical));
   $("fit").addEventListener("click", fit);
@@ -99,7 +99,7 @@ function tip(place, e) {
 const KEYS = { "/": "search; down and up choose, Enter goes there", "Tab": "from part to part of the page", "arrows": "move; in the outline from row to row, left and right close and open",
   "+ -": "zoom", f: "show all", "n N": "to the next box, to the one before", "i o": "to an operand, to a user", e: "to the next line of the selected box, or of those that are not fused",
   "Enter": "open or close the section, or the body of the node", c: "close the section around the node", u: "back to the caller", p: "critical path", m: "small map",
-  "1 2 3 4 5": "details, findings, costliest, not fused, text", s: "save the drawing as SVG", S: "save it as PNG", d: "light or dark", "Escape": "select nothing", "?": "these keys" };
+  "1 2 3 4 5 6": "details, findings, costliest, not fused, text, memory", s: "save the drawing as SVG", S: "save it as PNG", d: "light or dark", "Escape": "select nothing", "?": "these keys" };
 function keys() {
   const table = make("table");
   for (const key in KEYS) { const row = make("tr"); row.append(make("td", key), make("td", KEYS[key])); table.append(row); }
