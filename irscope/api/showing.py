@@ -229,7 +229,8 @@ def _consistent(options: ShowOptions) -> None:
 
 def _wanted(options: ShowOptions) -> Wanted:
     """Which nodes are requested."""
-    return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module)
+    return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module,
+                  options.through)
 
 
 def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:

@@ -100,13 +100,19 @@ function nodeDetails(panel, v) {
   const operands = g.operands(v), users = g.users(v);
   row("operands", ...operands.slice(0, 30).map(nodeLink)); row("users", ...users.slice(0, 30).map(nodeLink));
   if (users.length > 30) row("", `${count(users.length - 30)} more`);
-  for (const body of g.bodies(v)) row("calls", button(page.data.graphs[body].name, () => go(body, true), "link"));
+  for (const [i, body] of g.bodies(v).entries()) row(bodyRole(g, v, i), button(page.data.graphs[body].name, () => go(body, true), "link"));
   storedRows(panel, v);
   const found = sortedNumbers(page.view.extras.found.get(page.shown) || g.findingsOf(page.shown ?? v));
   const own = found.filter(i => page.data.findings[i].node === g.names[v]);
   const order = [...own, ...found.filter(i => !own.includes(i))];
   if (order.length) panel.append(longList(order, findingCard));
   if (page.text && g.lines[v]) panel.append(make("pre", textLine(g.lines[v])));
+}
+
+// What a body is to the node that runs it; as body_role in irscope/analysis/calls.py.
+function bodyRole(g, v, i) {
+  const op = g.op(v);
+  return op === "conditional" ? `branch ${i}` : op === "while" ? (i < g.bodies(v).length - 1 ? "condition" : "body") : "calls";
 }
 
 // The edges of a node that are not fused; a click selects the edge.
