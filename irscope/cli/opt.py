@@ -94,13 +94,11 @@ def _print_module(when: str, name: str, module: Module) -> None:
 
 def _tell_times(steps: list[Step]) -> None:
     """One line per pass: its time and share, the time of the type check after it, and the statements before and after."""
-    total = sum(s.seconds + s.checking for s in steps)
+    passes, types = sum(s.seconds for s in steps), sum(s.checking for s in steps)
     width = max([20, *(len(s.name) for s in steps)])
     say(f"{'timing':<{width}} {'pass':>12} {'share':>6} {'types':>12}   statements")
     for s in steps:
-        a, b = s.nodes
-        share = f"{(s.seconds + s.checking) / total:.0%}" if total else ""
+        share = f"{(s.seconds + s.checking) / (passes + types):.0%}" if passes + types else ""
         suffix = f"   for {s.required_by}" if s.required_by else ""
-        say(f"{s.name:<{width}} {s.seconds * 1e3:>9.2f} ms {share:>6} {s.checking * 1e3:>9.2f} ms   {a} -> {b}{suffix}")
-    passes, types = sum(s.seconds for s in steps), sum(s.checking for s in steps)
+        say(f"{s.name:<{width}} {s.seconds * 1e3:>9.2f} ms {share:>6} {s.checking * 1e3:>9.2f} ms   {s.nodes[0]} -> {s.nodes[1]}{suffix}")
     say(f"{'all':<{width}} {passes * 1e3:>9.2f} ms {'':>6} {types * 1e3:>9.2f} ms")
