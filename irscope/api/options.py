@@ -256,6 +256,7 @@ class OptOptions(InputOptions):
     types: bool = option(False, "Print the type of every value (Relay).")
     snapshot: str | None = option(None, "In a log of passes: the graph after this pass, or the N-th (default: the first).",
                                   "--pass", metavar="PASS|N")
+    page: bool = option(False, "Instead of the result, a page with the graph before and after each pass (also: -o FILE.html).")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ def repeat(paths: Sequence[str], output: str, act: Callable[[], object], say: Ca
 
     ``say`` reports when ``output`` (``-`` is the terminal, which is cleared before) was written.
 
-    Raises UserError for standard input, and KeyboardInterrupt at Ctrl-C. A UserError of ``act`` is reported, and the file watched on: it may
-    be half written. A file that is still being written, or missing because it is being replaced, is waited for.
+    Raises UserError for standard input, and KeyboardInterrupt at Ctrl-C. A UserError of ``act`` is reported, and the file watched on: it
+    may be half written. A file that is still being written, or missing because it is being replaced, is waited for.
     """
     if "-" in paths:
         raise UserError("--watch looks at files, and standard input is none")

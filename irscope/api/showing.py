@@ -29,7 +29,7 @@ from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import against, numbers, out_of_memory, planning
+    from irscope.api import against, numbers, out_of_memory, planning, stages
     from irscope.expand import bind
     from irscope.fleet import peak_buffers
     from irscope.lint import run as rules
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 else:  # needed for some views and options only
     planning, rules = LazyModule("irscope.api.planning"), LazyModule("irscope.lint.run")
     against, numbers = LazyModule("irscope.api.against"), LazyModule("irscope.api.numbers")
-    out_of_memory = LazyModule("irscope.api.out_of_memory")
+    out_of_memory, stages = LazyModule("irscope.api.out_of_memory"), LazyModule("irscope.api.stages")
     bind = LazyModule("irscope.expand.bind")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
     peak_buffers, page_memory = LazyModule("irscope.fleet.peak_buffers"), LazyModule("irscope.render.page_memory")
@@ -133,6 +133,10 @@ class ShowResult(Viewable):
         if mine.against is not None:
             changes = self._changes(mine.against)
             options = replace(options, changes=changes.of, note=changes.words)
+        if self.folder is not None and len(self.folder.chosen.stages) > 1:
+            options = replace(options, stages=stages.stages_of_folder(self.folder.chosen.stages, self.reading))
+        elif self.log is not None:
+            options = replace(options, stages=stages.stages_of_log(self.log, self.reading))
         if mine.oom is not None:
             table = peak_buffers.peak_buffers(self.choices[0].survey.module, out_of_memory.out_of_memory_of(mine.oom))
             options = replace(options, oom=page_memory.OutOfMemoryRows(table.title, table.notes, table.rows))

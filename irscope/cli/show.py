@@ -28,7 +28,8 @@ SUFFIXES = {".txt": "text", ".json": "json", ".dot": "dot", ".gv": "dot", ".svg"
 class ShowOutput:
     """Where and how it is written."""
 
-    form: str | None = option(None, "What to print (default: by the suffix of -o, else tree).", "--format", choices=tuple(view.value for view in View))
+    form: str | None = option(None, "What to print (default: by the suffix of -o, else tree).", "--format",
+                              choices=tuple(view.value for view in View))
     output: str = option("-", "Write there; its suffix chooses the format (.svg .png .html .json .dot).", "-o", "--output",
                          metavar="FILE", shown=False)
     width: int | None = option(None, "Columns (default: the terminal's).", metavar="N", least=40)
@@ -97,6 +98,6 @@ def _by_suffix(output: str) -> str:
         return "tree"
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
-        raise click.BadParameter(f"{output}: no format has the suffix {suffix or '(none)'}; known are {', '.join(SUFFIXES)}, or give --format",
-                                 param_hint="-o")
+        raise click.BadParameter(f"{output}: no format has the suffix {suffix or '(none)'}; known are {', '.join(SUFFIXES)}, "
+                                 "or give --format", param_hint="-o")
     return SUFFIXES[suffix]

@@ -22,6 +22,7 @@ from irscope.render.labels import work_title
 from irscope.render.page_data import page_data
 from irscope.render.page_memory import OutOfMemoryRows, memory_data
 from irscope.render.page_plans import plan_data
+from irscope.render.page_stages import PageStage, stage_data
 from irscope.render.paint import Paint
 from irscope.render.palette import OF_DTYPE, STOPS, heat
 from irscope.render.summary import LABEL, summary_lines
@@ -37,14 +38,15 @@ MAX_TEXT = 64 << 20
 """A longer dump is left out of the page; its nodes still show everything but their own line."""
 
 PROGRAM = ("layout.js", "model.js", "state.js", "colours.js", "paint.js", "panes.js", "findings.js", "edges.js", "costliest.js",
-           "overlay.js", "memory.js", "panel.js", "query.js", "search.js", "text.js", "minimap.js", "export.js", "events.js")
+           "overlay.js", "memory.js", "stages.js", "panel.js", "query.js", "search.js", "text.js", "minimap.js", "export.js", "events.js")
 """The script, in parts: each uses those before it, and all of them what they do at an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
     """What a page shows beside the module: kernels and unfused edges of fusion policies, files of the user's numbers by name, nodes that
-    changed (with ``note`` in words), the buffers of an out-of-memory error; and how its colours begin."""
+    changed (with ``note`` in words), the buffers of an out-of-memory error, the ``stages`` of a compilation, of
+    which the module is the last; and how its colours begin."""
 
     plans: Sequence[KernelPlan] = ()
     numbers: Sequence[tuple[str, str]] = ()
@@ -53,6 +55,7 @@ class PageOptions:
     oom: OutOfMemoryRows | None = None
     color_by: str = "class"
     dark: bool = False
+    stages: Sequence[PageStage] = ()
 
 
 def html_page(survey: Survey, findings: Sequence[Finding] = (), options: PageOptions | None = None) -> str:
@@ -74,6 +77,7 @@ def html_page(survey: Survey, findings: Sequence[Finding] = (), options: PageOpt
     data["colour"], data["dark"], data["note"] = options.color_by, options.dark, options.note
     # As escapes: among its characters are surrogates, which no encoding has.
     data["unprintable"] = UNPRINTABLE.pattern.encode("unicode_escape").decode()
+    data["stages"], blocks, data["stagesLeftOut"] = stage_data(options.stages)
     data["numbers"] = [list(one) for one in options.numbers]
     data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
     text = source.text if data["hasText"] else ""
@@ -85,6 +89,7 @@ def html_page(survey: Survey, findings: Sequence[Finding] = (), options: PageOpt
         "STYLE": style,
         "DATA": _packed(_compact(data)),
         "MEMORY": _packed(_compact(memory_data(survey, options.oom))),
+        "STAGES": "\n".join(f'<script type="text/plain" id="stage-{i}">{_packed(_compact(one))}</script>' for i, one in enumerate(blocks)),
         "TEXT": _packed(text),
         "PROGRAM": program,
     }

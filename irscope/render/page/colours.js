@@ -14,7 +14,7 @@ function heatOf(share) {
 function colourChoices() {
   const select = $("colour"), { palettes, graphs, plans } = page.data, names = Object.keys(MEANINGS);
   for (const name in palettes) {
-    if ((name === "layout" || name === "sharding" || name === "diff") && !graphs.some(g => g.categories[name])) continue;
+    if ((name === "layout" || name === "sharding" || name === "diff") && !graphs.some(g => g.categories[name]) && !(name === "diff" && page.allStages)) continue;
     names.push(name);
   }
   if (page.numbers) names.push("numbers");
@@ -33,7 +33,7 @@ function chooseColour(name) {
 const CATEGORIES = {
   layout: g => v => Number(g.raw.categories.layout ? g.raw.categories.layout[v] : page.data.palettes.layout.names.length - 1),
   sharding: g => v => Number(g.raw.categories.sharding ? g.raw.categories.sharding[v] : page.data.palettes.sharding.names.length - 1),
-  diff: g => v => Number(g.raw.categories.diff ? g.raw.categories.diff[v] : page.data.palettes.diff.names.length - 1),
+  diff: g => page.allStages ? stageChanges(g) : v => Number(g.raw.categories.diff ? g.raw.categories.diff[v] : page.data.palettes.diff.names.length - 1),
   roofline: g => v => rooflineOf(g.flops(v), g.bytes(v), g.isOpen(v)),
   liveness: g => livenessOf(g),
 };
@@ -48,7 +48,7 @@ function rooflineOf(flops, bytes, open) {
 
 // The categories of the visible places; of a closed section, of all its nodes, the first of the palette's order or that of most bytes.
 function placedCategories() {
-  const key = page.colour + ":" + (page.colour === "liveness" ? `${instant()} ${Boolean(page.memory)}` : "");
+  const key = page.colour + ":" + (page.colour === "liveness" ? `${instant()} ${Boolean(page.memory)}` : "") + (page.stage ?? "");
   if (page.view.categoriesOf === key) return page.view.categories;
   const g = page.graph, palette = page.data.palettes[page.colour], of = CATEGORIES[page.colour](g), hider = g.hiders(), counted = new Map(), found = new Map();
   page.view.categoriesOf = key;

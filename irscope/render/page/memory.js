@@ -13,7 +13,7 @@ function needMemory() {
 
 // The record of a graph with the live range of each buffer: born at its node, last used at ends[v]; null where there are no temporaries.
 function memoryOf(g) {
-  const record = page.memory ? page.memory.graphs[g.name] : undefined;
+  const record = page.memory && (!page.base || page.data === page.base) ? page.memory.graphs[g.name] : undefined;
   if (!record) return null;
   if (!record.ends) {
     record.ends = new Int32Array(g.n).fill(-1);
@@ -52,7 +52,8 @@ function memoryTab(panel) {
   if (!page.memory) { needMemory(); panel.append(make("p", "unpacking ...", "faint")); return; }
   const g = page.graph, record = memoryOf(g), { parameters, scheduled, oom } = page.memory;
   panel.append(make("h2", "memory"));
-  if (!record) panel.append(make("p", `${g.name} has no temporaries of its own`, "faint"));
+  if (page.base && page.data !== page.base) panel.append(make("p", "the memory of the last stage is on the page; those before have none", "faint"));
+  else if (!record) panel.append(make("p", `${g.name} has no temporaries of its own`, "faint"));
   else {
     const least = record.unsized ? "at least " : "", held = g.raw.entry ? `; parameters hold ${bytesText(parameters)} besides` : "";
     panel.append(make("p", `${least}${bytesText(record.peak)} live at the peak, %${g.names[record.at]}${held}`, "verdict"));

@@ -30,13 +30,14 @@ async function start() {
   listen();
   if (page.data.plans.length) page.plan = 0;
   policies();
+  stagesSlider();
   colourChoices();
   for (const [file, text] of page.data.numbers) try { putNumbers(readNumbers(text, file)); page.tab = "details"; } catch (error) { $("wait").textContent = `${file}: ${error.message}`; page.fault = true; }
   go(0);
   fromAddress();
   $("wait").hidden = !page.fault;
   globalThis.irscopeReady = { nodes: page.data.graphs.reduce((n, g) => n + g.title.length, 0), boxes: page.view.items.size };
-  if (page.data.hasText) setTimeout(async () => { page.text = await inflate("text"); if (page.tab === "text" || (page.selected !== null && page.tab === "details")) details(); }, 50);
+  if (page.data.hasText) setTimeout(async () => { page.baseText = await inflate("text"); if (!page.base || page.data === page.base) page.text = page.baseText; if (page.tab === "text" || (page.selected !== null && page.tab === "details")) details(); }, 50);
 }
 
 function graph(number) {
