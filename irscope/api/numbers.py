@@ -4,7 +4,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from irscope.graph import Module, Node
 from irscope.source import UserError
 
+LARGEST = 1e300
+"""Larger numbers, and those that are none, are passed over: their sums would be no numbers."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 Row = tuple[object, object]
 
@@ -20,7 +21,7 @@ def numbers_by_node(text: str, file: str, module: Module) -> dict[Node, float]:
     """The numbers of the nodes of a module; those of equal names are summed. Raises UserError for a file without numbers of its nodes."""
     sums: dict[str, float] = defaultdict(float)
     for name, number in _rows(text, file, module.name):
-        if isinstance(name, str) and isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number):
+        if isinstance(name, str) and isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= LARGEST:
             sums[name.removeprefix("%")] += number
     places: dict[str, Node] = {}
     entry_first = sorted(module.graphs.values(), key=lambda graph: graph.name != module.entry)
@@ -38,7 +39,10 @@ def numbers_by_node(text: str, file: str, module: Module) -> dict[Node, float]:
 def _rows(text: str, file: str, module: str) -> Iterator[Row]:
     if not text.lstrip().startswith(("{", "[")):
         dialect = next((mark for mark in "\t;" if mark in text), ",")
-        yield from _table(csv.reader(io.StringIO(text), delimiter=dialect))
+        try:
+            yield from _table(csv.reader(io.StringIO(text), delimiter=dialect))
+        except csv.Error as error:
+            raise UserError(f"{file} is no table: {error}") from None
         return
     try:
         data = json.loads(text)
