@@ -134,7 +134,8 @@ class ShowResult(Viewable):
             changes = self._changes(mine.against)
             options = replace(options, changes=changes.of, note=changes.words)
         if self.folder is not None and len(self.folder.chosen.stages) > 1:
-            options = replace(options, stages=stages.stages_of_folder(self.folder.chosen.stages, self.reading))
+            found, left_out = stages.stages_of_folder(self.folder.chosen.stages, self.reading)
+            options = replace(options, stages=found, stages_left_out=left_out)
         elif self.log is not None:
             options = replace(options, stages=stages.stages_of_log(self.log, self.reading))
         if mine.oom is not None:

@@ -1,6 +1,7 @@
 """The stages of a compilation as modules, for a page: of a dump folder, of a log of passes, of passes that irscope ran."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 from irscope.analysis.survey import Survey
@@ -14,11 +15,29 @@ from irscope.render.page_stages import PageStage
 from irscope.source import SourceText, UserError
 from irscope.source.files import read_bytes
 
+MAX_BYTES = 64 << 20
+"""Bytes of the stages of a folder that are read for a page; of longer compilations, the stages in the middle are left out."""
 
-def stages_of_folder(stages: Sequence[Stage], last: Reading) -> list[PageStage]:
-    """The stages of a dumped module that can be read; the last one is read already. None where there is only one."""
-    found = [PageStage(stage.words(), reading.module()) for stage in stages[:-1] for reading in _read(stage)]
-    return [*found, PageStage(stages[-1].words(), last.module())] if found else []
+
+def stages_of_folder(stages: Sequence[Stage], last: Reading) -> tuple[list[PageStage], int]:
+    """The stages of a dumped module that can be read, and how many are left out. The last one is read already.
+
+    There are none where no other can be read.
+    """
+    if len(stages) < 2:
+        return [], 0
+    room = MAX_BYTES - _size(stages[0])
+    first_kept = len(stages) - 1
+    while first_kept > 1 and (room := room - _size(stages[first_kept - 1])) >= 0:
+        first_kept -= 1
+    kept = [stages[0], *stages[max(1, first_kept):-1]]
+    found = [PageStage(stage.words(), reading.module()) for stage in kept for reading in _read(stage)]
+    return ([*found, PageStage(stages[-1].words(), last.module())] if found else []), len(stages) - 1 - len(kept)
+
+
+def _size(stage: Stage) -> int:
+    """The bytes of a stage; of a file that cannot be looked at, 0: reading it says why."""
+    return len(stage.text) if stage.text else os.path.getsize(stage.path) if os.path.exists(stage.path) else 0
 
 
 def _read(stage: Stage) -> Iterator[Reading]:

@@ -46,7 +46,7 @@ PROGRAM = ("layout.js", "model.js", "state.js", "colours.js", "paint.js", "panes
 class PageOptions:
     """What a page shows beside the module: kernels and unfused edges of fusion policies, files of the user's numbers by name, nodes that
     changed (with ``note`` in words), the buffers of an out-of-memory error, the ``stages`` of a compilation, of
-    which the module is the last; and how its colours begin."""
+    which the module is the last (``stages_left_out`` are not among them); and how its colours begin."""
 
     plans: Sequence[KernelPlan] = ()
     numbers: Sequence[tuple[str, str]] = ()
@@ -56,6 +56,7 @@ class PageOptions:
     color_by: str = "class"
     dark: bool = False
     stages: Sequence[PageStage] = ()
+    stages_left_out: int = 0
 
 
 def html_page(survey: Survey, findings: Sequence[Finding] = (), options: PageOptions | None = None) -> str:
@@ -77,7 +78,8 @@ def html_page(survey: Survey, findings: Sequence[Finding] = (), options: PageOpt
     data["colour"], data["dark"], data["note"] = options.color_by, options.dark, options.note
     # As escapes: among its characters are surrogates, which no encoding has.
     data["unprintable"] = UNPRINTABLE.pattern.encode("unicode_escape").decode()
-    data["stages"], blocks, data["stagesLeftOut"] = stage_data(options.stages)
+    data["stages"], blocks, left_out = stage_data(options.stages)
+    data["stagesLeftOut"] = options.stages_left_out + left_out
     data["numbers"] = [list(one) for one in options.numbers]
     data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
     text = source.text if data["hasText"] else ""
