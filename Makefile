@@ -78,6 +78,7 @@ types: $(READY)  ## mypy --strict, of the tests too
 pictures: $(READY)  ## the pictures of README and the documentation
 	@$(BIN)/irscope show samples/wasteful.pre.hlo --color-by dtype -o docs/pictures/dtypes.svg
 	@$(BIN)/irscope show samples/transformer.opt.hlo -o docs/pictures/layers.svg
+	@$(BIN)/irscope show samples/transformer.opt.hlo --color-by liveness -o docs/pictures/liveness.svg
 
 bench: bench-nets bench-read  ## all benchmarks, side by side with the peers that PEERS_PYTHON has installed
 

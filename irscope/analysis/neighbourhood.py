@@ -1,7 +1,7 @@
 """Nodes by name, the nodes around them, and the nodes between two of them."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
@@ -10,6 +10,8 @@ from irscope.source import UserError, did_you_mean
 
 FAN_OUT = 16
 """A value with more users than this is shown, but its users are not followed: they are unrelated. Nor are the operands of a tuple."""
+THROUGH = ("tuples", "fan-out")
+"""What a neighbourhood goes through on request."""
 
 Place = tuple[Graph, Node]
 
@@ -43,26 +45,38 @@ def find_graph(survey: Survey, name: str) -> Graph:
     return found
 
 
-def around(survey: Survey, graph: Graph, centre: Node, radius: int) -> set[Node]:
+def around(survey: Survey, graph: Graph, centre: Node, radius: int, through: Collection[str] = ()) -> set[Node]:
     """The nodes of ``graph`` within ``radius`` steps, against the edges and along them.
 
-    Tuples and values with very many users are not followed, except for the centre itself.
+    Tuples and values with very many users are not followed, except for the centre itself, and for what ``through`` (:data:`THROUGH`) names.
     """
+    return _around(survey, graph, centre, radius, through)[0]
+
+
+def stops(survey: Survey, graph: Graph, centre: Node, radius: int, through: Collection[str] = ()) -> list[Node]:
+    """The tuples and values with very many users at which a neighbourhood stops although its radius goes on."""
+    return _around(survey, graph, centre, radius, through)[1]
+
+
+def _around(survey: Survey, graph: Graph, centre: Node, radius: int, through: Collection[str]) -> tuple[set[Node], list[Node]]:
     users = survey.users(graph)
     seen = {centre}
     ring = [centre]
+    stopped: list[Node] = []
     for _ in range(radius):
         beyond: list[Node] = []
         for node in ring:
-            near = list(node.operands) if node.op is not hlo.tuple or node is centre else []
-            if len(users[node.index]) <= FAN_OUT or node is centre:
-                near += users[node.index]
+            gathers = node.op is hlo.tuple and node is not centre and "tuples" not in through
+            crowded = len(users[node.index]) > FAN_OUT and node is not centre and "fan-out" not in through
+            near = [*(() if gathers else node.operands), *(() if crowded else users[node.index])]
+            if gathers or crowded:
+                stopped.append(node)
             for other in near:
                 if other not in seen:
                     seen.add(other)
                     beyond.append(other)
         ring = beyond
-    return seen
+    return seen, [node for node in stopped if any(other not in seen for other in (*node.operands, *users[node.index]))]
 
 
 def needed_by(graph: Graph, node: Node) -> set[Node]:

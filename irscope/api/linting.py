@@ -29,18 +29,17 @@ from irscope.lint.session import Options, Session
 from irscope.render.units import plural
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
-from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import compiled_model
-    from irscope.fleet import out_of_memory, peak_buffers
+    from irscope.api import compiled_model, out_of_memory
+    from irscope.fleet import peak_buffers
     from irscope.fusion.logs import verdicts as logs
     from irscope.lint import audits as tables
 else:
     compiled_model = LazyModule("irscope.api.compiled_model")
     logs, tables = LazyModule("irscope.fusion.logs.verdicts"), LazyModule("irscope.lint.audits")
-    out_of_memory, peak_buffers = LazyModule("irscope.fleet.out_of_memory"), LazyModule("irscope.fleet.peak_buffers")
+    out_of_memory, peak_buffers = LazyModule("irscope.api.out_of_memory"), LazyModule("irscope.fleet.peak_buffers")
 
 DEMANDS = tuple(Demands.__dataclass_fields__)
 Paths = Source | Sequence[Source]
@@ -125,7 +124,7 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *, oom: s
     audits: list[tables.FileAudit] = []
     if oom is not None and name != "memory":
         raise UserError("--oom belongs to --audit memory", "irscope lint DUMP --audit memory --oom LOG")
-    error = _out_of_memory(oom) if oom is not None else None
+    error = out_of_memory.out_of_memory_of(oom) if oom is not None else None
 
     def add(file: str, reading: Reading) -> None:
         modules = [held_together(module) for module in whole(reading).modules if module.entry]
@@ -134,15 +133,6 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *, oom: s
 
     errors = each_dump(what, options or InputOptions(), add, watch)
     return audits, errors
-
-
-def _out_of_memory(path: str) -> out_of_memory.OutOfMemory:
-    """The out-of-memory error of a log. Raises UserError where it has none."""
-    error = out_of_memory.parse_out_of_memory(read_bytes(path).decode("utf-8", "replace"))
-    if error is None or not error.buffers:
-        raise UserError(f"{path} has no out-of-memory error of XLA that lists buffers",
-                        "it lists them after 'Peak buffers:' or 'Largest program allocations'")
-    return error
 
 
 def settings(options: LintOptions) -> Config | None:

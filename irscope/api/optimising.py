@@ -23,8 +23,9 @@ from irscope.source import UserError, did_you_mean
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import verifying
+    from irscope.api import stages, verifying
 else:
+    stages = LazyModule("irscope.api.stages")
     verifying = LazyModule("irscope.api.verifying")
 
 ALL = "all"
@@ -37,7 +38,7 @@ class OptResult(Viewable):
 
     ``steps`` has each pass that ran, with its seconds, the module before and after, and the type errors that it introduced. ``broken`` are
     the passes that broke types or, with ``bisect``, results, in order. ``verification`` compares the first module with the last
-    (None without ``verify``). ``text`` is the module printed as the options specify.
+    (None without ``verify``). ``text`` is the module printed as the options specify, or the page of the passes.
     """
 
     before: Module
@@ -91,7 +92,10 @@ def opt(what: Source, options: OptOptions | None = None, *, watch: PassWatcher |
         result.broken += [step.name] if wrong else []
         result.steps.append(step)
         result.module = step.after
-    result.text = printed(result.module, options.to, options.style, options.types or options.infer)
+    if options.page:
+        result.text = stages.page_of_passes(result.steps)
+    else:
+        result.text = printed(result.module, options.to, options.style, options.types or options.infer)
     watch.done(result.text, result.steps, result.broken)
     if options.verify and verifier is not None:
         result.verification = verifier.compare(first, result.module)

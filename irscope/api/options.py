@@ -10,8 +10,10 @@ from enum import Enum
 from operator import index
 from typing import Any
 
+from irscope.analysis.neighbourhood import THROUGH
 from irscope.formats import FORMATS
 from irscope.graph import DTYPES
+from irscope.render.categories import COLOUR_MODES
 from irscope.source import did_you_mean
 from irscope.source.sizes import parse_size
 
@@ -131,13 +133,14 @@ class View(Enum):
 class ShowOptions(InputOptions):
     """What :func:`irscope.show` shows. ``radius`` counts edges from ``around``, ``depth`` levels of the tree, ``width`` columns.
 
-    At most one of ``around``, ``between`` and ``where`` is given. ``policy`` and ``device`` are for drawings and pages, ``numbers`` for
-    pages, ``ops`` for trees.
+    At most one of ``around``, ``between`` and ``where`` is given. ``policy``, ``device``, ``against`` and ``numbers`` are for drawings and
+    pages, ``oom`` for pages, ``ops`` for trees.
     """
 
     view: View = View.TREE
     around: str | None = option(None, "Only the neighbourhood of a node: %name, or graph/name.", metavar="NODE")
     radius: int = option(2, "The radius of the neighbourhood, in edges.", least=0)
+    through: tuple[str, ...] = option((), "With --around: go through tuples, or through values with very many users, too.", choices=THROUGH)
     between: tuple[str, str] | None = option(None, "Only the nodes on paths between two nodes.", metavar="A B", pair=True)
     where: str | None = option(None, "Only the nodes that a query selects: 'op=dot and bytes>1MB'.", metavar="QUERY")
     graph: str | None = option(None, "Look at this computation instead of the entry.", metavar="NAME")
@@ -147,13 +150,16 @@ class ShowOptions(InputOptions):
     depth: int | None = option(None, "How many levels of the tree, or of a drawing, to open.", metavar="N", least=0)
     ops: bool = option(False, "Let the tree end in operators: those of each open section, the costliest first.")
     by: str = option("auto", "Tree by the scopes of the user's program, or by computation.", choices=("auto", "scope", "graph"))
-    color_by: str = option("class", "What the colours of a drawing mean.", choices=("class", "cost", "dtype", "fusion", "findings"))
+    color_by: str = option("class", "What the colours of a drawing mean.", choices=COLOUR_MODES)
+    against: str | None = option(None, "Compare with this dump of the same program; --color-by diff shows what was added and changed.",
+                               metavar="DUMP")
     lint: bool = option(False, "Lint it too, and mark the findings: in drawings, on the page, above the tree.")
     policy: str | None = option(None, "Frame the kernels of this fusion policy in drawings and on the page (of several: a,b), and mark "
                                 "what it does not fuse (irscope list policies, or auto).", metavar="NAME")
     device: str | None = option(None, "With --policy xla-gpu: h100, a100, b200, or a file with XLA's target text.", metavar="NAME")
-    numbers: str | None = option(None, "On the page, show numbers per node: JSON or CSV of names and numbers, or a Chrome trace.",
+    numbers: str | None = option(None, "Numbers per node, for the page or a drawing: JSON or CSV of names and numbers, or a Chrome trace.",
                                  metavar="FILE")
+    oom: str | None = option(None, "On the page, find the buffers of an out-of-memory error of XLA.", metavar="LOG")
     dark: bool = option(False, "Draw on a dark background.")
     max_nodes: int | None = option(None, "How many boxes a drawing may have before it is folded.", metavar="N", least=1)
     everything: bool = option(False, "No limit on the rows of trees and lists.", "--all")
@@ -250,6 +256,7 @@ class OptOptions(InputOptions):
     types: bool = option(False, "Print the type of every value (Relay).")
     snapshot: str | None = option(None, "In a log of passes: the graph after this pass, or the N-th (default: the first).",
                                   "--pass", metavar="PASS|N")
+    page: bool = option(False, "Instead of the result, a page with the graph before and after each pass (also: -o FILE.html).")
 
 
 @dataclass(frozen=True, kw_only=True)

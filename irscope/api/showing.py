@@ -29,15 +29,19 @@ from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import planning
+    from irscope.api import against, numbers, out_of_memory, planning, stages
     from irscope.expand import bind
+    from irscope.fleet import peak_buffers
     from irscope.lint import run as rules
-    from irscope.render import drawing, html
+    from irscope.render import drawing, html, page_memory
     from irscope.render.kernel_plan import KernelPlan
 else:  # needed for some views and options only
     planning, rules = LazyModule("irscope.api.planning"), LazyModule("irscope.lint.run")
+    against, numbers = LazyModule("irscope.api.against"), LazyModule("irscope.api.numbers")
+    out_of_memory, stages = LazyModule("irscope.api.out_of_memory"), LazyModule("irscope.api.stages")
     bind = LazyModule("irscope.expand.bind")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
+    peak_buffers, page_memory = LazyModule("irscope.fleet.peak_buffers"), LazyModule("irscope.render.page_memory")
 
 MAX_NUMBERS = 64 << 20
 """Bytes of a file of numbers that is put into a page; a larger one can be opened on the page itself."""
@@ -108,14 +112,39 @@ class ShowResult(Viewable):
         """The file of a drawing or page: dot, svg, png, pdf or html."""
         choice = self.choices[0]
         if self.options.view is View.HTML:
-            plans = self._plans(watch) if self.options.policy is not None else ()
-            return html.html_page(choice.survey, self.reading.findings, plans, self._numbers()).encode()
+            return html.html_page(choice.survey, self.reading.findings, self._page_options(watch)).encode()
         mine = self.options
         options = drawing.DrawingOptions(mine.color_by, mine.dark, mine.max_nodes, mine.depth)
         if mine.policy is not None:
             options = replace(options, plan=self._plans(watch)[0])
+        if mine.against is not None:
+            changes = self._changes(mine.against)
+            options = replace(options, changes=changes.of, note=changes.words)
+        for name, text in self._numbers():
+            options = replace(options, numbers=numbers.numbers_by_node(text, name, choice.survey.module))
         with watch.stage("drawing"):
             return drawing.drawing(self.reading, choice, mine.view.value, options)
+
+    def _page_options(self, watch: Watcher) -> html.PageOptions:
+        mine = self.options
+        options = html.PageOptions(numbers=self._numbers(), color_by=mine.color_by, dark=mine.dark)
+        if mine.policy is not None:
+            options = replace(options, plans=self._plans(watch))
+        if mine.against is not None:
+            changes = self._changes(mine.against)
+            options = replace(options, changes=changes.of, note=changes.words)
+        if self.folder is not None and len(self.folder.chosen.stages) > 1:
+            found, left_out = stages.stages_of_folder(self.folder.chosen.stages, self.reading)
+            options = replace(options, stages=found, stages_left_out=left_out)
+        elif self.log is not None:
+            options = replace(options, stages=stages.stages_of_log(self.log, self.reading))
+        if mine.oom is not None:
+            table = peak_buffers.peak_buffers(self.choices[0].survey.module, out_of_memory.out_of_memory_of(mine.oom))
+            options = replace(options, oom=page_memory.OutOfMemoryRows(table.title, table.notes, table.rows))
+        return options
+
+    def _changes(self, before: str) -> against.Changes:
+        return against.changes_against(before, self.options.source_format, self.choices[0].survey.module)
 
     def _numbers(self) -> list[tuple[str, str]]:
         path = self.options.numbers
@@ -184,11 +213,18 @@ def _consistent(options: ShowOptions) -> None:
         raise UserError(f"--device {options.device} says nothing without a policy", "--policy xla-gpu")
     if options.ops and options.view is not View.TREE:
         raise UserError("--ops lets a tree end in operators", "without -o, or --format tree")
-    if options.numbers is not None and options.view is not View.HTML:
-        raise UserError("--numbers shows numbers on a page", "-o FILE.html")
+    draws = options.view.is_drawing or options.view is View.HTML
+    for name, given in (("numbers", options.numbers), ("against", options.against)):
+        if given is not None and not draws:
+            raise UserError(f"--{name} colours a drawing or a page", "-o FILE.html, .svg, .png, .pdf or .dot")
+    if options.oom is not None and options.view is not View.HTML:
+        raise UserError("--oom shows the buffers of an error on a page", "-o FILE.html; or irscope lint DUMP --audit memory --oom LOG")
+    for name, needs, given in (("numbers", "--numbers FILE", options.numbers), ("diff", "--against DUMP", options.against)):
+        if options.color_by == name and given is None:
+            raise UserError(f"--color-by {name} needs {needs}")
     if options.policy is None:
         return
-    if not options.view.is_drawing and options.view is not View.HTML:
+    if not draws:
         raise UserError(f"--policy {options.policy} frames kernels in a drawing or on a page",
                         "-o FILE.svg, .png, .pdf, .dot or .html; or irscope lint --why-not-fused")
     if options.view.is_drawing and "," in options.policy:
@@ -198,7 +234,8 @@ def _consistent(options: ShowOptions) -> None:
 
 def _wanted(options: ShowOptions) -> Wanted:
     """Which nodes are requested."""
-    return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module)
+    return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module,
+                  options.through)
 
 
 def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:

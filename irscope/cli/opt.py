@@ -1,7 +1,7 @@
 """``irscope opt``: runs graph passes in order, and verifies the results."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -41,9 +41,10 @@ def command(file: str, request: OptOptions, output: OptOutput) -> int:
       irscope opt model.relay --passes fuse-conv-relu,remove-dead --verify
       irscope opt model.hlo --passes simplify-algebra,share-equal --timing -o out.hlo
       irscope opt model.relay --infer --shape data=1,3,224,224
+      irscope opt model.hlo --passes fold-constants,share-equal -o passes.html
     """
-    result = api.opt(path_of(file), request, watch=_Told(file, request, output))
-    return OK if result.ok else FINDINGS
+    wanted = replace(request, page=request.page or output.output.endswith(".html"))
+    return OK if api.opt(path_of(file), wanted, watch=_Told(file, request, output)).ok else FINDINGS
 
 
 class _Told(PassWatcher, Terminal):
@@ -82,7 +83,7 @@ class _Told(PassWatcher, Terminal):
         if self.output.timing:
             _tell_times(steps)
         if self.request.bisect:
-            say(f"bisect: {broken[0]} is the first pass that breaks the graph" if broken else "bisect: no pass breaks the graph")
+            say(f"bisect: {broken[0] if broken else 'no pass'} {'is the first pass that ' if broken else ''}breaks the graph")
 
 
 def _print_module(when: str, name: str, module: Module) -> None:
@@ -94,13 +95,11 @@ def _print_module(when: str, name: str, module: Module) -> None:
 
 def _tell_times(steps: list[Step]) -> None:
     """One line per pass: its time and share, the time of the type check after it, and the statements before and after."""
-    total = sum(s.seconds + s.checking for s in steps)
+    passes, types = sum(s.seconds for s in steps), sum(s.checking for s in steps)
     width = max([20, *(len(s.name) for s in steps)])
     say(f"{'timing':<{width}} {'pass':>12} {'share':>6} {'types':>12}   statements")
     for s in steps:
-        a, b = s.nodes
-        share = f"{(s.seconds + s.checking) / total:.0%}" if total else ""
+        share = f"{(s.seconds + s.checking) / (passes + types):.0%}" if passes + types else ""
         suffix = f"   for {s.required_by}" if s.required_by else ""
-        say(f"{s.name:<{width}} {s.seconds * 1e3:>9.2f} ms {share:>6} {s.checking * 1e3:>9.2f} ms   {a} -> {b}{suffix}")
-    passes, types = sum(s.seconds for s in steps), sum(s.checking for s in steps)
+        say(f"{s.name:<{width}} {s.seconds * 1e3:>9.2f} ms {share:>6} {s.checking * 1e3:>9.2f} ms   {s.nodes[0]} -> {s.nodes[1]}{suffix}")
     say(f"{'all':<{width}} {passes * 1e3:>9.2f} ms {'':>6} {types * 1e3:>9.2f} ms")

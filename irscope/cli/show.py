@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from irscope import api
+from irscope.api import redrawing
 from irscope.api.options import ShowOptions, View, option
 from irscope.api.paths import once_stdin, path_of
 from irscope.cli.errors import OK, USAGE
@@ -19,7 +20,6 @@ from irscope.source import UserError
 if TYPE_CHECKING:
     from irscope.api import ShowResult
 
-FORMATS = tuple(view.value for view in View)
 SUFFIXES = {".txt": "text", ".json": "json", ".dot": "dot", ".gv": "dot", ".svg": "svg", ".png": "png", ".pdf": "pdf", ".html": "html",
             ".htm": "html", ".hlo": "text"}
 
@@ -28,10 +28,12 @@ SUFFIXES = {".txt": "text", ".json": "json", ".dot": "dot", ".gv": "dot", ".svg"
 class ShowOutput:
     """Where and how it is written."""
 
-    form: str | None = option(None, "What to print (default: by the suffix of -o, else tree).", "--format", choices=FORMATS)
+    form: str | None = option(None, "What to print (default: by the suffix of -o, else tree).", "--format",
+                              choices=tuple(view.value for view in View))
     output: str = option("-", "Write there; its suffix chooses the format (.svg .png .html .json .dot).", "-o", "--output",
                          metavar="FILE", shown=False)
     width: int | None = option(None, "Columns (default: the terminal's).", metavar="N", least=40)
+    watch: bool = option(False, "Show it again whenever the file changes, until Ctrl-C.")
 
 
 @click.command()
@@ -50,20 +52,26 @@ def command(files: tuple[str, ...], output: ShowOutput, request: ShowOptions) ->
       irscope show model.hlo -o kernels.svg --policy xla-cpu
       irscope show model.hlo --around %fusion.3 --radius 1
       irscope show model.hlo --where 'op=dot and traffic>1MB'
+      irscope show model.hlo -o model.svg --watch
     """
-    view = View(output.form or _by_suffix(output.output))
-    request = replace(request, view=view)
+    request = replace(request, view=View(output.form or _by_suffix(output.output)))
     once_stdin(files)
-    if not view.is_text:
+    if output.watch:
+        redrawing.repeat(files, output.output, lambda: _show(files, output, request), say)
+    return _show(files, output, request)
+
+
+def _show(files: tuple[str, ...], output: ShowOutput, request: ShowOptions) -> int:
+    if not request.view.is_text:
         if len(files) > 1:
             raise UserError(f"a drawing shows one file, and {len(files)} were given", "call irscope once for each")
         shown = api.show(path_of(files[0]), request, watch=TERMINAL)
         write_bytes(output.output, shown.draw(TERMINAL), files)
         return _status(shown)
     status = OK
-    with opened(output.output, files, verbatim=view is not View.TREE) as stream:
+    with opened(output.output, files, verbatim=request.view is not View.TREE) as stream:
         for i, file in enumerate(files):
-            if i and view is View.TREE:
+            if i and request.view is View.TREE:
                 stream.write("\n")
             try:
                 shown = api.show(path_of(file), request, watch=TERMINAL)
@@ -90,7 +98,6 @@ def _by_suffix(output: str) -> str:
         return "tree"
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        message = f"{output}: no format has the suffix {suffix or '(none)'}; known are {known}, or give --format"
-        raise click.BadParameter(message, param_hint="-o")
+        raise click.BadParameter(f"{output}: no format has the suffix {suffix or '(none)'}; known are {', '.join(SUFFIXES)}, "
+                                 "or give --format", param_hint="-o")
     return SUFFIXES[suffix]

@@ -4,16 +4,23 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from irscope.analysis.neighbourhood import around, between, find_graph, find_node
+from irscope.analysis.neighbourhood import around, between, find_graph, find_node, stops
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Module, Node, Reading
+from irscope.ops import hlo
 from irscope.query.language import parse
 from irscope.source import UserError, did_you_mean
+
+STOPS_NAMED = 3
+"""Of the nodes at which a neighbourhood stops, so many are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The user's request: at most one of ``around``, ``between`` and ``where``; names as the user wrote them."""
+    """The user's request: at most one of ``around``, ``between`` and ``where``; names as the user wrote them.
+
+    A neighbourhood goes ``through`` tuples and values with very many users where these are named (``tuples``, ``fan-out``).
+    """
 
     around: str | None = None
     radius: int = 2
@@ -21,6 +28,7 @@ class Wanted:
     where: str | None = None
     graph: str | None = None
     module: str | None = None
+    through: tuple[str, ...] = ()
 
     @property
     def picks(self) -> bool:
@@ -61,7 +69,8 @@ def choose(module: Module, wanted: Wanted, several_graphs: bool) -> Choice:
     if wanted.around is not None:
         name = f"{graph.name}/{wanted.around}" if wanted.graph is not None and "/" not in wanted.around else wanted.around
         place, node = find_node(survey, name)
-        return Choice(survey, place, around(survey, place, node, wanted.radius), node, f"within {wanted.radius} of %{node.name}")
+        picked = around(survey, place, node, wanted.radius, wanted.through)
+        return Choice(survey, place, picked, node, f"within {wanted.radius} of %{node.name}{_stopped(survey, place, node, wanted)}")
     if wanted.between is not None:
         return _between(survey, *wanted.between)
     if wanted.where is not None:
@@ -73,6 +82,16 @@ def choose(module: Module, wanted: Wanted, several_graphs: bool) -> Choice:
         picked = {node for place, node in found if several_graphs or place is graph}
         return Choice(survey, graph, picked, None, f"where {wanted.where}")
     return Choice(survey, graph)
+
+
+def _stopped(survey: Survey, graph: Graph, centre: Node, wanted: Wanted) -> str:
+    """Where a neighbourhood stops, and how to go on."""
+    found = stops(survey, graph, centre, wanted.radius, wanted.through)
+    if not found:
+        return ""
+    names = ", ".join(f"%{node.name}" for node in found[:STOPS_NAMED]) + (", ..." if len(found) > STOPS_NAMED else "")
+    kinds = dict.fromkeys("tuples" if node.op is hlo.tuple and "tuples" not in wanted.through else "fan-out" for node in found)
+    return f", not through {names} ({' '.join(f'--through {kind}' for kind in kinds)})"
 
 
 def _graph(survey: Survey, wanted: Wanted) -> Graph:

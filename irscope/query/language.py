@@ -8,7 +8,8 @@
     value  = number with unit (1MB, 2GiB, 3k) | word with stars | "text" | /regular expression/
 
 ``=`` on text accepts ``*`` (``op=reduce*``), ``~`` a regular expression. A word alone selects nodes of that operator or name.
-Functions: ``near(NODE, 2)``, ``deps(NODE)``, ``uses(NODE)``, ``path(A, B)``.
+Functions: ``near(NODE, 2)`` (``near(NODE, 2, tuples, fan-out)`` goes through these), ``deps(NODE)``, ``uses(NODE)``, ``between(A, B)``
+(also ``path``), ``dominators(NODE)``, ``dominators(A, B)``, ``postdominators(NODE)``.
 """
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import translate
 
-from irscope.analysis.neighbourhood import around, between, find_node, needed_by, needing
+from irscope.analysis.dominators import dominators, dominators_between, postdominators
+from irscope.analysis.neighbourhood import THROUGH, around, between, find_node, needed_by, needing
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
 from irscope.query.columns import COLUMNS, Column
@@ -33,11 +35,14 @@ _TOKEN = re.compile(r"""
   | (?P<text>"[^"]*"|'[^']*')
   | (?P<compare>==|!=|<=|>=|!~|=|<|>|~)
   | (?P<sign>&&|\|\||[()&|!,])
-  | (?P<word>(?!(?:near|deps|uses|path|not|and|or)\()LETTER+(?:\((?:[^()]|\([^()]*\))*\)LETTER*)*|LETTER+)
+  | (?P<word>(?!(?:near|deps|uses|path|between|dominators|postdominators|not|and|or)\()LETTER+(?:\((?:[^()]|\([^()]*\))*\)LETTER*)*|LETTER+)
 """.replace("LETTER", _LETTER), re.VERBOSE)
 _NUMBER = re.compile(r"([0-9.]+(?:e[+-]?\d+)?)([kKmMgGtT]i?)?(?:B|bytes|FLOPs?|flops?)?")
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
-_FUNCTIONS = ("near", "deps", "uses", "path")
+_FUNCTIONS = {"near": (1, 4), "deps": (1, 1), "uses": (1, 1), "path": (2, 2), "between": (2, 2), "dominators": (1, 2),
+              "postdominators": (1, 1)}
+"""The functions with their least and most arguments."""
+_USAGE = "near(NODE, 2), deps(NODE), uses(NODE), between(A, B), dominators(NODE), dominators(A, B), postdominators(NODE)"
 MAX_DEPTH = 100
 
 
@@ -184,10 +189,12 @@ class _Reader:
         if not self._take(")"):
             raise self.fault(f"{name.text}( is not closed", "expected )")
         words = [a.text.strip("\"'") for a in arguments]
-        least, most = {"near": (1, 2), "path": (2, 2)}.get(name.text, (1, 1))
-        if not least <= len(words) <= most or (len(words) == 2 and name.text == "near" and not words[1].isdigit()):
-            raise self.fault(f"{name.text} takes {'two nodes' if name.text == 'path' else 'a node'}",
-                             "near(NODE, 2), deps(NODE), uses(NODE), path(A, B)", name)
+        least, most = _FUNCTIONS[name.text]
+        takes = "two nodes" if least == 2 else "one or two nodes" if name.text == "dominators" else "a node"
+        bad_near = name.text == "near" and (not all(word.isdigit() for word in words[1:2]) or not set(words[2:]) <= set(THROUGH))
+        if not least <= len(words) <= most or bad_near:
+            takes += ", a radius, and what it goes through (tuples, fan-out)" if bad_near and len(words) > 2 else ""
+            raise self.fault(f"{name.text} takes {takes}", _USAGE, name)
         picked: dict[int, set[Node]] = {}
 
         def test(survey: Survey, graph: Graph, node: Node) -> bool:
@@ -240,12 +247,12 @@ class _Reader:
 def _picked(survey: Survey, function: str, words: list[str]) -> set[Node]:
     graph, node = find_node(survey, words[0])
     if function == "near":
-        return around(survey, graph, node, int(words[1]) if len(words) > 1 else 2)
-    if function == "deps":
-        return needed_by(graph, node)
-    if function == "uses":
-        return needing(survey, graph, node)
+        return around(survey, graph, node, int(words[1]) if len(words) > 1 else 2, words[2:])
+    single = {"deps": lambda: needed_by(graph, node), "uses": lambda: needing(survey, graph, node),
+              "postdominators": lambda: postdominators(survey, graph, node), "dominators": lambda: dominators(graph, node)}
+    if len(words) == 1:
+        return single[function]()
     other_graph, other = find_node(survey, words[1])
     if other_graph is not graph:
         raise UserError(f"%{node.name} and %{other.name} stand in different graphs", f"{graph.name} and {other_graph.name}")
-    return between(survey, graph, node, other)
+    return (dominators_between if function == "dominators" else between)(survey, graph, node, other)

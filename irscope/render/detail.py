@@ -13,6 +13,7 @@ from irscope.graph import Graph, Node, TupleType, bytes_of
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Parameter
 from irscope.render.badges import Badges
+from irscope.render.classify import Classifier
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
 from irscope.render.kernel_plan import StoredEdge
 from irscope.render.labels import headline, inside_text, shape_text
@@ -84,8 +85,10 @@ class _Detail:
         self._unframe()
         marks, badges = Marks(options.findings), Badges(survey, options.highlights)
         places = {place.graph: place.box_of for place in self._places}
+        classifier = Classifier(survey, options)
         for place in self._places:
             marks.put(place.graph, place.box_of, places, place.is_drawn)
+            classifier.put(place.graph, place.box_of)
         badges.put(places)
         stub_crowds(self.view)
         badges.join(self.view)

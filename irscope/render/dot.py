@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
-from irscope.render.theme import Theme, box_colours, class_colours, legend, theme
+from irscope.render.theme import Most, Theme, box_colours, class_colours, legend, theme
 from irscope.render.view import Box, BoxFrame, Drawing, Link
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
@@ -25,6 +25,8 @@ else:  # of use only where the dot program draws
 FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
 TIMEOUT = 60.0
 """Seconds that graphviz may take; our limits keep it far below."""
+LEGEND = 13
+"""Colours of a legend in one row."""
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -117,7 +119,7 @@ def _boxes(view: Drawing, names: dict[Box, str], color_by: str, colours: Theme) 
         inside.setdefault(box.cluster, []).append(box)
     for frame in view.clusters:
         below.setdefault(frame.parent, []).append(frame)
-    most = max((box.cost for box in view.boxes), default=0.0) or 1.0
+    most = Most.of(view.boxes)
     number = 0
     stack: list[tuple[BoxFrame | None, bool, int]] = [(None, False, 0)]
     while stack:
@@ -173,10 +175,11 @@ def _title(view: Drawing, color_by: str, colours: Theme) -> str:
     rows = [f'<tr><td align="left"><font point-size="16"><b>{markup(view.title)}</b></font></td></tr>']
     rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{markup(note)}</font></td></tr>' for note in view.notes]
     rows += [f'<tr><td align="left"><font point-size="10">{markup(line)}</font></td></tr>' for line in view.heading]
-    cells = "".join(f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{name}</font></td>'
-                    for name, c in legend(view.boxes, color_by, colours))
+    cells = [f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{markup(name)}</font></td>'
+             for name, c in legend(view.boxes, color_by, colours)]
     if cells:
-        table = f'<table align="left" border="0" cellborder="0" cellspacing="3" cellpadding="3"><tr>{cells}</tr></table>'
+        lines = "".join(f"<tr>{''.join(cells[i:i + LEGEND])}</tr>" for i in range(0, len(cells), LEGEND))
+        table = f'<table align="left" border="0" cellborder="0" cellspacing="3" cellpadding="3">{lines}</table>'
         rows.append(f'<tr><td align="left">{table}</td></tr>')
     return '<<table border="0" cellborder="0" cellspacing="0" cellpadding="1">' + "".join(rows) + "</table>>"
 

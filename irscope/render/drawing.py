@@ -1,6 +1,7 @@
 """From a choice of nodes to a finished drawing: node by node where that fits, an overview of sections elsewhere."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from irscope.analysis.calls import BodyUse, body_use
@@ -9,6 +10,7 @@ from irscope.analysis.regions import MAX_FLAT
 from irscope.graph import Graph, Node, Reading
 from irscope.query.choose import Choice
 from irscope.render.badges import heading
+from irscope.render.classify import peak_words
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
 from irscope.render.kernel_plan import KernelPlan
@@ -27,7 +29,8 @@ MANY_SCREENS = 1.2
 class DrawingOptions:
     """How to draw: what the colours mean, on which ground, how many boxes at most, how deep to open.
 
-    The kernels of ``plan`` are framed, and the edges marked that it does not fuse.
+    The kernels of ``plan`` are framed, and the edges marked that it does not fuse. ``changes`` and ``numbers`` are of nodes, ``note`` is
+    written below the title.
     """
 
     color_by: str = "class"
@@ -35,6 +38,9 @@ class DrawingOptions:
     max_boxes: int | None = None
     depth: int | None = None
     plan: KernelPlan = field(default_factory=KernelPlan)
+    changes: Mapping[Node, str] = field(default_factory=dict)
+    numbers: Mapping[Node, float] = field(default_factory=dict)
+    note: str = ""
 
 
 def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawing:
@@ -45,7 +51,8 @@ def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawin
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
     given = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, picked=choice.picked, centre=choice.centre,
-                       findings=reading.findings, plan=options.plan, highlights=found)
+                       findings=reading.findings, plan=options.plan, highlights=found, color_by=options.color_by, changes=options.changes,
+                       numbers=options.numbers)
     view = _detailed(choice, given) if choice.picked is not None or fits(choice.graph, limit) else None
     if view is not None and options.plan:
         view.notes.insert(0, f"frames are kernels under {options.plan.name}")
@@ -56,6 +63,9 @@ def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawin
     if options.plan.edges:
         moved = bytes_(sum(edge.bytes for edge in options.plan.edges))
         view.notes.append(f"dashed lines are not fused; in all, {plural(len(options.plan.edges), 'edge')} and {moved} go through memory")
+    view.notes += [options.note] if options.note else []
+    if options.color_by == "liveness":
+        view.notes.append(peak_words(choice.survey, choice.graph))
     view.heading = heading(found)
     if choice.what:
         view.notes.insert(0, choice.what)

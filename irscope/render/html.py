@@ -9,16 +9,20 @@ import gzip
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
-from dataclasses import astuple
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from importlib.resources import files
 
 from irscope.analysis.summary import Costly, summarise
 from irscope.analysis.survey import Survey
+from irscope.graph import Node
+from irscope.render.categories import GROUPS, PALETTES, Palette
 from irscope.render.kernel_plan import KernelPlan
 from irscope.render.labels import work_title
 from irscope.render.page_data import page_data
+from irscope.render.page_memory import OutOfMemoryRows, memory_data
 from irscope.render.page_plans import plan_data
+from irscope.render.page_stages import PageStage, stage_data
 from irscope.render.paint import Paint
 from irscope.render.palette import OF_DTYPE, STOPS, heat
 from irscope.render.summary import LABEL, summary_lines
@@ -29,20 +33,38 @@ from irscope.source.visible import UNPRINTABLE, markup
 
 N_COSTLY = 10
 """Operations in the list of the costliest."""
+_GROUNDS = (("light", False), ("dark", True))
 MAX_TEXT = 64 << 20
 """A longer dump is left out of the page; its nodes still show everything but their own line."""
 
-PROGRAM = ("layout.js", "model.js", "state.js", "paint.js", "panes.js", "findings.js", "edges.js", "costliest.js", "overlay.js", "panel.js",
-           "query.js", "search.js", "text.js", "minimap.js", "export.js", "events.js")
+PROGRAM = ("layout.js", "model.js", "state.js", "colours.js", "paint.js", "panes.js", "findings.js", "edges.js", "costliest.js",
+           "overlay.js", "memory.js", "stages.js", "panel.js", "query.js", "search.js", "text.js", "minimap.js", "export.js", "events.js")
 """The script, in parts: each uses those before it, and all of them what they do at an event."""
 
 
-def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[KernelPlan] = (),
-              numbers: Sequence[tuple[str, str]] = ()) -> str:
-    """The page as one text, with the kernels and unfused edges of fusion policies. ``numbers`` are files of numbers per node, by name."""
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """What a page shows beside the module: kernels and unfused edges of fusion policies, files of the user's numbers by name, nodes that
+    changed (with ``note`` in words), the buffers of an out-of-memory error, the ``stages`` of a compilation, of
+    which the module is the last (``stages_left_out`` are not among them); and how its colours begin."""
+
+    plans: Sequence[KernelPlan] = ()
+    numbers: Sequence[tuple[str, str]] = ()
+    changes: Mapping[Node, str] | None = None
+    note: str = ""
+    oom: OutOfMemoryRows | None = None
+    color_by: str = "class"
+    dark: bool = False
+    stages: Sequence[PageStage] = ()
+    stages_left_out: int = 0
+
+
+def html_page(survey: Survey, findings: Sequence[Finding] = (), options: PageOptions | None = None) -> str:
+    """The page as one text."""
+    options = options or PageOptions()
     source = survey.module.source
-    data = page_data(survey, findings)
-    data["plans"] = [plan_data(survey, plan) for plan in plans]
+    data = page_data(survey, findings, options.changes)
+    data["plans"] = [plan_data(survey, plan) for plan in options.plans]
     # As wide as the pane shows in a few lines each; the label stands in the first columns.
     summary = summarise(survey, N_COSTLY)
     lines = list(summary_lines(summary, Paint(160, False, True), survey.module.attrs))[1:]
@@ -50,10 +72,15 @@ def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[
     data["summary"] = [[line[:LABEL + 2].strip(), line[LABEL + 2:]] for line in lines]
     data["themes"] = {"light": _theme(LIGHT), "dark": _theme(DARK)}
     data["dtypes"] = {name: list(astuple(c)) for name, c in OF_DTYPE.items()}
-    data["heat"] = [[share, *astuple(heat(share))] for share in STOPS]
+    data["heat"] = {name: [[share, *astuple(heat(share, dark))] for share in STOPS] for name, dark in _GROUNDS}
+    data["groups"] = [list(astuple(colours)) for colours in GROUPS]
+    data["palettes"] = {name: _palette(palette) for name, palette in PALETTES.items()}
+    data["colour"], data["dark"], data["note"] = options.color_by, options.dark, options.note
     # As escapes: among its characters are surrogates, which no encoding has.
     data["unprintable"] = UNPRINTABLE.pattern.encode("unicode_escape").decode()
-    data["numbers"] = [list(one) for one in numbers]
+    data["stages"], blocks, left_out = stage_data(options.stages)
+    data["stagesLeftOut"] = options.stages_left_out + left_out
+    data["numbers"] = [list(one) for one in options.numbers]
     data["hasText"] = bool(source.text) and len(source.text) <= MAX_TEXT
     text = source.text if data["hasText"] else ""
     style = _asset("page.css")
@@ -62,7 +89,9 @@ def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[
         "POLICY": policy_of(program, style),
         "TITLE": markup(f"{survey.module.name} - {source.name}"),
         "STYLE": style,
-        "DATA": _packed(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
+        "DATA": _packed(_compact(data)),
+        "MEMORY": _packed(_compact(memory_data(survey, options.oom))),
+        "STAGES": "\n".join(f'<script type="text/plain" id="stage-{i}">{_packed(_compact(one))}</script>' for i, one in enumerate(blocks)),
         "TEXT": _packed(text),
         "PROGRAM": program,
     }
@@ -77,6 +106,15 @@ def _asset(name: str) -> str:
 def _packed(text: str) -> str:
     """Compressed and in letters that neither HTML nor an editor touches; the same bytes for the same text."""
     return b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
+
+
+def _compact(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _palette(palette: Palette) -> dict[str, object]:
+    grounds = {name: [list(astuple(palette.colours(category, dark))) for category in palette.fills] for name, dark in _GROUNDS}
+    return {"title": palette.title, "names": list(palette.fills), "first": list(palette.first), **grounds}
 
 
 def _costly(one: Costly, survey: Survey) -> list[object]:

@@ -12,6 +12,8 @@ from irscope.render.units import bytes_, count, flops, plural, short
 
 MAX_USERS = 12
 MAX_FRAMES = 6
+LEAST_NAME, LEAST_TYPE = 7, 10
+"""Characters of a name and of a type that are kept where there is no room for them."""
 SOURCED = 110
 """From this width on a node is listed with the user's line; narrower, its operands matter more."""
 
@@ -38,8 +40,7 @@ def listing(survey: Survey, picked: set[Node], centre: Node | None, what: str, p
 
 def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool = False) -> str:
     """One node on one line: name, operator, type, operands; FLOPs, bytes and the user's own line at its end where there is room."""
-    head = f"{'>' if mark else ' '} %{node.name} = "
-    operands = ", ".join(f"%{o.name}" for o in node.operands)
+    head = f"{'>' if mark else ' '} %{short(node.name, max(LEAST_NAME, paint.width // 3))} = "
     tail = ""
     if paint.width >= 90 and graph in survey.costs.graphs:
         work, moved, is_open = survey.costs.flops(node, graph), survey.costs.traffic(node, graph), survey.costs.is_open(node, graph)
@@ -48,11 +49,31 @@ def node_line(survey: Survey, graph: Graph, node: Node, paint: Paint, mark: bool
     if source:
         tail = f"{tail}  {short(source, paint.width // 4)}"
     space = paint.width - len(tail) - 1
-    body = f"{describe_type(node.type)} {headline(node)}({operands})"
-    body = short(body, max(20, space - len(head)))
+    body = statement(node, space - len(head))
     padding = " " * max(1, space - len(head) - len(body) + 1)
     figures = padding + paint.link(paint(tail, "dim"), source) if tail.strip() else ""
     return paint(head, "bold" if mark else "dim") + paint(body, node.op.work) + figures
+
+
+def statement(node: Node, space: int) -> str:
+    """``f32[8,16] dot(%x, %w)`` in ``space`` characters: what is long is cut, so that operator and operands are still there.
+
+    First the operator's details go, then names and the type are cut; operands that still do not fit are counted: ``add(%a, +3)``.
+    """
+    type, names = describe_type(node.type), [f"%{o.name}" for o in node.operands]
+    for title in (headline(node), node.op.name):
+        whole = f"{type} {title}({', '.join(names)})"
+        if len(whole) <= space:
+            return whole
+    kept = type if len(type) <= LEAST_TYPE else short(type, max(LEAST_TYPE, space - len(node.op.name) - 3 - sum(len(n) + 2 for n in names)))
+    room = max(LEAST_NAME, space - len(kept) - len(node.op.name) - 3)
+    for n in range(len(names), 0, -1):
+        rest = [f"+{len(names) - n}"] if n < len(names) else []
+        each = (room - sum(len(r) + 2 for r in rest) - 2 * (n - 1)) // n
+        if each >= LEAST_NAME or n == 1:
+            names = [short(name, max(LEAST_NAME, each)) for name in names[:n]] + rest
+            break
+    return f"{kept} {node.op.name}({', '.join(names)})"
 
 
 def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:

@@ -13,6 +13,7 @@ from irscope.analysis.summary import estimate
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.render.badges import Badges
+from irscope.render.classify import Classifier
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.kernel_plan import StoredEdge
 from irscope.render.labels import inside_text, shape_text, work_title
@@ -119,6 +120,7 @@ class _Overview:
         self._place(self.outline.root)
         self._map_copies()
         Marks(options.findings).put(graph, self.box, opened)
+        Classifier(survey, options).put(graph, self.box)
         self._link()
         bundle(self.view)
         stub_crowds(self.view)

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from irscope.analysis.classes import CLASSES, drawn_class
@@ -14,6 +15,7 @@ from irscope.analysis.regions import MAX_FLAT
 from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Op
+from irscope.render.classify import Classifier
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.labels import work_title
 from irscope.render.opening import Folded, focus_of, open_sections
@@ -29,10 +31,10 @@ MAX_PLAIN = 200
 """A section with more nodes of its own is cut into stretches of this length, so that opening it draws at once."""
 
 
-def page_data(survey: Survey, findings: Sequence[Finding] = ()) -> dict[str, Any]:
-    """The data of the page; the keys are read by ``page/model.js``."""
+def page_data(survey: Survey, findings: Sequence[Finding] = (), changes: Mapping[Node, str] | None = None) -> dict[str, Any]:
+    """The data of the page; the keys are read by ``page/model.js``. ``changes`` are the categories of nodes that changed."""
     findings = by_gain(findings)
-    maker = _Maker(survey, findings)
+    maker = _Maker(survey, findings, changes)
     graphs = [maker.graph(graph) for graph in _graphs(survey)]
     return {
         "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
@@ -51,8 +53,11 @@ def _graphs(survey: Survey) -> list[Graph]:
 
 
 class _Maker:
-    def __init__(self, survey: Survey, findings: Sequence[Finding]) -> None:
+    def __init__(self, survey: Survey, findings: Sequence[Finding], changes: Mapping[Node, str] | None) -> None:
         self.survey = survey
+        options = BoxOptions(changes=changes or {})
+        modes = ["layout", *(["sharding"] if "sharding=" in survey.module.source.text else []), *(["diff"] if changes is not None else [])]
+        self.classifiers = [Classifier(survey, replace(options, color_by=mode)) for mode in modes]
         self.found = highlights(survey)
         self.marks = PageMarks(survey, self.found, findings)
         self.titles, self.types, self.scopes, self.sources, self.texts = Words(), Words(), Words(), Words(), Words()
@@ -92,6 +97,7 @@ class _Maker:
             "inputs": {str(node.index): words for node in nodes if (words := self._inputs(node, folds))},
             "bodies": {str(node.index): [self.number[b] for b in node.bodies if b in self.number] for node in nodes if node.bodies},
             "sections": sections, "section": section_of, "same": same_as, "opened": opened, **self.marks.of(graph, folds),
+            "categories": {one.color_by: categories for one in self.classifiers if (categories := _categories(one, graph))},
         }
 
     def _type(self, node: Node) -> int:
@@ -166,6 +172,16 @@ class _Maker:
         for index, first in same_as.items():
             section_of[int(index)] = section_of[first] if first >= 0 else 0
         return rows, section_of, same_as, opened
+
+
+def _categories(classifier: Classifier, graph: Graph) -> str:
+    """The number of the category of each node as a digit; empty where no node has one."""
+    of, palette = classifier.of(graph), classifier.palette
+    if of is None or palette is None:
+        return ""
+    digit = {name: str(number) for number, name in enumerate(palette.fills)}
+    digits = "".join([digit[of(node)] for node in graph.nodes])
+    return digits if digits.strip(str(len(digit) - 1)) else ""
 
 
 _FOLDS = {Fold.BOX: "b", Fold.TEXT: "t", Fold.VIA: "v"}

@@ -18,17 +18,19 @@ class Colours:
 INK, PAPER = "#1f2328", "#ffffff"
 BORDER = "#6e7781"
 # After Okabe and Ito, so that they differ with red-green colour blindness, too. f64 is dark: it is rarely wanted.
-_OWN = {"f64": "#8f2d00", "f32": "#9ad0f5", "bf16": "#8fd6b8", "f16": "#f2e88f", "pred": "#c9c9c9"}
-_RAMPS = {"float": ("#f7dcec", "#a8527f"), "int": ("#dde2f8", "#4a59a8"), "uint": ("#fbe3c0", "#a86a12"), "complex": ("#f2bfa8", "#b0562f")}
+_OWN = {"f64": "#8f2d00", "f32": "#9ad0f5", "bf16": "#5cc49a", "f16": "#f2e88f", "pred": "#d2d2d6"}
+_RAMPS = {"float": ("#f7dcec", "#a8527f"), "int": ("#dde2f8", "#4a59a8"), "uint": ("#fbe3c0", "#a86a12"), "complex": ("#f0a585", "#a34a24")}
 """The lightest and the darkest colour of each family; its dtypes stand between them by size."""
 STOPS = (0.0, 0.04, 0.25, 0.5, 1.0)
 """The shares of the costliest box that the legend of costs shows."""
 
 
-def heat(share: float) -> Colours:
-    """From white to red; ``share`` from 0 to 1 of the costliest."""
+def heat(share: float, dark: bool = False) -> Colours:
+    """From the ground, white or dark, to red; ``share`` from 0 to 1 of the costliest."""
     # The square root shows what is a tenth of the costliest, which a linear scale leaves white.
     x = max(0.0, min(1.0, share)) ** 0.5
+    if dark:
+        return Colours(mixed("#161b22", "#ff7b5c", x), "#8c8c8c", INK if x > 0.65 else "#e6edf3")
     return Colours(mixed(PAPER, "#d73c2d", x), "#8c8c8c", PAPER if x > 0.75 else INK)
 
 
@@ -38,10 +40,17 @@ def mixed(first: str, second: str, share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in ends)
 
 
-def _on(fill: str) -> Colours:
-    """A fill with the text that is legible on it (luminance after ITU-R BT.601)."""
-    red, green, blue = bytes.fromhex(fill[1:])
-    return Colours(fill, BORDER, INK if 0.299 * red + 0.587 * green + 0.114 * blue > 130 else PAPER)
+def legible(fill: str) -> Colours:
+    """A fill with the text, dark or white, that has more contrast with it."""
+    ground, ink, paper = (_luminance(colour) for colour in (fill, INK, PAPER))
+    return Colours(fill, BORDER, INK if (ground + 0.05) ** 2 > (ink + 0.05) * (paper + 0.05) else PAPER)
+
+
+def _luminance(colour: str) -> float:
+    """The relative luminance of an sRGB colour, from 0 to 1 (WCAG 2.1)."""
+    shares = (byte / 255 for byte in bytes.fromhex(colour[1:]))
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _dtype_colours() -> dict[str, Colours]:
@@ -49,10 +58,10 @@ def _dtype_colours() -> dict[str, Colours]:
     for dtype in DTYPES.values():
         if dtype.name not in _OWN and dtype.kind in _RAMPS:
             families.setdefault(dtype.kind, []).append(dtype)
-    found = {name: _on(fill) for name, fill in _OWN.items()}
+    found = {name: legible(fill) for name, fill in _OWN.items()}
     for kind, dtypes in families.items():
         for i, dtype in enumerate(sorted(dtypes, key=lambda dtype: dtype.bits)):
-            found[dtype.name] = _on(mixed(*_RAMPS[kind], i / max(1, len(dtypes) - 1)))
+            found[dtype.name] = legible(mixed(*_RAMPS[kind], i / max(1, len(dtypes) - 1)))
     return found
 
 

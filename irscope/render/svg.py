@@ -8,7 +8,7 @@ from typing import NamedTuple
 from irscope.render.layout import Placed, layered
 from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
-from irscope.render.theme import Theme, box_colours, legend, theme
+from irscope.render.theme import Most, Theme, box_colours, legend, theme
 from irscope.render.view import Box, Drawing, Link
 from irscope.source.visible import markup
 
@@ -33,7 +33,8 @@ def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     used = legend(view.boxes, color_by, colours)
     said = [(note, colours.faint) for note in view.notes] + [(line, colours.text) for line in view.heading]
     head = 34.0 + 16.0 * len(said) + (22.0 if used else 0.0)
-    width, height = max(placed.width, 320.0, *(len(line) * 6.0 for line, _ in said)) + 2 * MARGIN, placed.height + head + 2 * MARGIN
+    named = sum(len(name) * 6.2 + 17 for name, _ in used)
+    width, height = max(placed.width, 320.0, named, *(len(line) * 6.0 for line, _ in said)) + 2 * MARGIN, placed.height + head + 2 * MARGIN
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
            f' font-family="{FONT}">')
     yield f'<rect width="100%" height="100%" fill="{colours.background}"/>'
@@ -47,7 +48,7 @@ def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
         yield from _edge(link, _route(placed, i, number[link.source], number[link.target], heights), colours)
-    most = max((box.cost for box in view.boxes), default=0.0) or 1.0
+    most = Most.of(view.boxes)
     for i, box in enumerate(view.boxes):
         area = Area(placed.x[i], placed.y[i], widths[i], heights[i])
         yield from _box(box, texts[i], area, box_colours(box, color_by, most, colours))
@@ -61,7 +62,7 @@ def _legend(used: list[tuple[str, Colours]], top: float) -> Iterator[str]:
         width = len(name) * 6.2 + 12
         yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="16" rx="3" fill="{own.fill}" stroke="{own.border}"/>'
                f'<text x="{left + width / 2:.1f}" y="{top + 11.5:.1f}" font-size="9.5" text-anchor="middle"'
-               f' fill="{own.text}">{name}</text>')
+               f' fill="{own.text}">{markup(name)}</text>')
         left += width + 5
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from zlib import crc32
 
-from irscope.analysis.calls import is_fusion
 from irscope.graph.dtypes import DTYPES
+from irscope.render.categories import FINDINGS, GROUPS, PALETTES
 from irscope.render.marks import severity_of
 from irscope.render.palette import OF_DTYPE, STOPS, Colours, heat
+from irscope.render.units import bytes_
 from irscope.render.view import Box
 
 
@@ -24,43 +24,43 @@ class Theme:
     cluster: str
     cluster_border: str
     classes: dict[str, Colours]
+    dark: bool = False
 
 
 LIGHT = Theme("#ffffff", "#1f2328", "#6e7781", "#57606a", "#bc4c00", "#f6f8fa", "#d0d7de", {
     "contraction": Colours("#2456a6", "#173a72", "#ffffff"),
-    "reduction": Colours("#d9c8f0", "#8250df", "#1f2328"),
-    "elementwise": Colours("#fff3b8", "#c9a400", "#1f2328"),
-    "movement": Colours("#cdeccf", "#4d9a55", "#1f2328"),
-    "fusion": Colours("#dfe3e8", "#6e7781", "#1f2328"),
+    "reduction": Colours("#cdb4f2", "#8250df", "#1f2328"),
+    "elementwise": Colours("#fff6a0", "#c9a400", "#1f2328"),
+    "movement": Colours("#b7e0b4", "#4d9a55", "#1f2328"),
+    "fusion": Colours("#ccd1d9", "#6e7781", "#1f2328"),
     "control": Colours("#1f6f5c", "#124438", "#ffffff"),
-    "collective": Colours("#e6c9a8", "#9a6324", "#1f2328"),
-    "custom": Colours("#bfe3df", "#1b7c83", "#1f2328"),
-    "parameter": Colours("#ffd9b3", "#d9822b", "#1f2328"),
+    "collective": Colours("#c99b66", "#9a6324", "#1f2328"),
+    "custom": Colours("#a5dcf0", "#1b7c83", "#1f2328"),
+    "parameter": Colours("#f6c792", "#d9822b", "#1f2328"),
     "constant": Colours("#ffffff", "#afb8c1", "#57606a"),
     "free": Colours("#ffffff", "#afb8c1", "#57606a"),
-    "unknown": Colours("#ffd7d5", "#cf222e", "#1f2328"),
-    "section": Colours("#eef2f7", "#7d8590", "#1f2328"),
+    "unknown": Colours("#f58d86", "#cf222e", "#1f2328"),
+    "section": Colours("#e3e8f2", "#7d8590", "#1f2328"),
 })
 DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#f0883e", "#161b22", "#30363d", {
     "contraction": Colours("#3b78d8", "#9cc2ff", "#ffffff"),
-    "reduction": Colours("#4b3574", "#b392f0", "#f0e8ff"),
-    "elementwise": Colours("#4f4408", "#d9b600", "#fff6cc"),
-    "movement": Colours("#1f4426", "#5fb36a", "#dcf5df"),
-    "fusion": Colours("#30363d", "#8b949e", "#e6edf3"),
-    "control": Colours("#12493c", "#43b394", "#d7f5ec"),
-    "collective": Colours("#553a1c", "#c98d4b", "#ffe9d0"),
-    "custom": Colours("#123f42", "#39a7ae", "#d5f3f5"),
-    "parameter": Colours("#5a3a14", "#e8973f", "#ffe7cc"),
+    "reduction": Colours("#54337f", "#b392f0", "#f0e8ff"),
+    "elementwise": Colours("#5f5500", "#d9b600", "#fff6cc"),
+    "movement": Colours("#1f5b3a", "#5fb36a", "#dcf5df"),
+    "fusion": Colours("#363a42", "#8b949e", "#e6edf3"),
+    "control": Colours("#12735f", "#43b394", "#d7f5ec"),
+    "collective": Colours("#8a6b3f", "#c98d4b", "#ffe9d0"),
+    "custom": Colours("#0c5969", "#39a7ae", "#d5f3f5"),
+    "parameter": Colours("#5a2c01", "#e8973f", "#ffe7cc"),
     "constant": Colours("#0d1117", "#484f58", "#8b949e"),
     "free": Colours("#0d1117", "#484f58", "#8b949e"),
-    "unknown": Colours("#5c1a1d", "#f85149", "#ffdcd7"),
-    "section": Colours("#1c2430", "#6e7681", "#e6edf3"),
-})
+    "unknown": Colours("#8e1e2e", "#f85149", "#ffdcd7"),
+    "section": Colours("#0b2338", "#6e7681", "#e6edf3"),
+}, dark=True)
 
-# Also distinguishable with red-green colour blindness (after Okabe and Ito, lightened so that black text reads).
-_PALETTE = ("#9ad0f5", "#f5c77e", "#8fd6b8", "#f2e88f", "#a9b8e8", "#eea98b", "#e3b4d0", "#c9c9c9")
 _ALARM = {"error": "#cf222e", "warning": "#e36209", "info": "#0969da"}
-_SEVERITY = {"error": "#ffb3ad", "warning": "#ffe08a", "info": "#cfe3ff"}
+MAX_GROUPS = 12
+"""Kernels that a legend names."""
 
 
 def class_colours(name: str, theme: Theme) -> Colours:
@@ -68,34 +68,41 @@ def class_colours(name: str, theme: Theme) -> Colours:
     return theme.classes.get(name, theme.classes["custom"])
 
 
-def of_name(name: str) -> Colours:
-    """A colour that depends on a name alone: the same fusion has the same colour in every drawing."""
-    return Colours(_PALETTE[crc32(name.encode()) % len(_PALETTE)], "#6e7781", "#1f2328")
+@dataclass(frozen=True, slots=True)
+class Most:
+    """The largest figures of the boxes of a drawing, to which the colours of scales are relative."""
+
+    cost: float = 1.0
+    bytes: float = 1.0
+    number: float = 1.0
+
+    @classmethod
+    def of(cls, boxes: Sequence[Box]) -> Most:
+        """Those of some boxes; 1 where all are 0."""
+        return cls(max((box.cost for box in boxes), default=0.0) or 1.0, max((box.bytes for box in boxes), default=0.0) or 1.0,
+                   max((box.number or 0.0 for box in boxes), default=0.0) or 1.0)
 
 
-def severity(name: str, theme: Theme) -> Colours:
-    """The colours of a finding's severity; without one, a quiet box."""
-    fill = _SEVERITY.get(name)
-    return Colours(fill, "#9a6700", "#1f2328") if fill else theme.classes["constant"]
-
-
-def box_colours(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
-    """The colours of a box; ``most`` is the cost of the costliest one in the drawing. A box with findings has the border of the worst."""
+def box_colours(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:
+    """The colours of a box. A box with findings has the border of the worst."""
     colours = _ground(box, color_by, most, theme)
     return replace(colours, border=_ALARM[severity_of(box)]) if box.findings else colours
 
 
-def _ground(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
-    if color_by == "cost":
-        return heat(box.cost / most)
+def _ground(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:
+    quiet = theme.classes["section" if box.node is None else "free"]
+    if color_by in ("cost", "bytes"):
+        return heat(box.cost / most.cost if color_by == "cost" else box.bytes / most.bytes, theme.dark)
+    if color_by == "numbers":
+        return heat(box.number / most.number, theme.dark) if box.number is not None else quiet
     if color_by == "dtype":
-        return OF_DTYPE.get(dtype_of(box), theme.classes["section" if box.node is None else "free"])
-    if color_by == "fusion" and box.kernel:
-        return of_name(box.kernel)
-    if color_by == "fusion" and box.graph is not None:
-        return of_name(box.node.name if box.node is not None and is_fusion(box.node) else box.graph.name)
+        return OF_DTYPE.get(dtype_of(box), quiet)
+    if color_by == "fusion":
+        return GROUPS[box.group[0] % len(GROUPS)] if box.group is not None else quiet
     if color_by == "findings":
-        return severity(severity_of(box), theme)
+        return FINDINGS.colours(severity_of(box) or "none", theme.dark)
+    if color_by in PALETTES:
+        return PALETTES[color_by].colours(box.category, theme.dark) if box.category else quiet
     return class_colours(box.work, theme)
 
 
@@ -111,12 +118,26 @@ def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str,
     if color_by == "dtype":
         used = {dtype_of(box) for box in boxes}
         return [(name, OF_DTYPE[name]) for name in DTYPES if name in used and name in OF_DTYPE]
-    if color_by == "cost":
-        return [(f"{share:.0%} of the costliest" if share in (0.0, 1.0) else f"{share:.0%}", heat(share)) for share in STOPS]
-    if color_by == "findings":
-        used = {severity_of(box) for box in boxes}
-        return [(name, severity(name, theme)) for name in _SEVERITY if name in used]
-    return []
+    if color_by in ("cost", "bytes", "numbers"):
+        return [(text, heat(share, theme.dark)) for share, text in zip(STOPS, _stops(boxes, color_by), strict=True)]
+    if color_by == "fusion":
+        groups = sorted({box.group for box in boxes if box.group is not None})
+        found = [(f"%{name}", GROUPS[number % len(GROUPS)]) for number, name in groups[:MAX_GROUPS]]
+        more = len(groups) - MAX_GROUPS
+        return found + ([(f"+{more} more, colours repeat", theme.classes["free"])] if more > 0 else [])
+    used = {severity_of(box) or "none" if color_by == "findings" else box.category for box in boxes}
+    palette = PALETTES[color_by]
+    return [(name, palette.colours(name, theme.dark)) for name in palette.fills if name in used]
+
+
+def _stops(boxes: Sequence[Box], color_by: str) -> list[str]:
+    """The words of the stops of a scale: shares of the costliest box, bytes, or the user's numbers."""
+    most = Most.of(boxes)
+    if color_by == "bytes":
+        return [bytes_(share * most.bytes) for share in STOPS]
+    if color_by == "numbers":
+        return [f"{share * most.number:.4g}" for share in STOPS]
+    return [f"{share:.0%} of the costliest" if share in (0.0, 1.0) else f"{share:.0%}" for share in STOPS]
 
 
 def theme(dark: bool) -> Theme:

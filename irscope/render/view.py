@@ -1,7 +1,7 @@
 """What a drawing shows: boxes, links and clusters, before any of them has a place or a colour."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.highlights import Highlights
@@ -37,7 +37,8 @@ class BoxFrame:
 class Box:
     """A node, or a closed section. ``inputs`` are operands that are written instead of drawn; ``tags`` say what is special:
     ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``, ``highlight``. ``findings`` are those about what
-    it shows, ``badges`` say what in it stands out."""
+    it shows, ``badges`` say what in it stands out. What its colour needs is in ``category``, ``group`` (number and name of its kernel or
+    fusion), ``bytes`` (of traffic) and ``number`` (the user's)."""
 
     title: str
     work: str
@@ -54,6 +55,10 @@ class Box:
     badges: list[str] = field(default_factory=list)
     key: str = ""
     kernel: str = ""
+    category: str = ""
+    group: tuple[int, str] | None = None
+    bytes: float = 0.0
+    number: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +90,8 @@ class BoxOptions:
     """What to draw. ``picked`` limits it to these nodes; ``centre`` is the one that was asked for; ``depth`` how many levels open;
     ``findings`` and ``highlights`` are marked where they are; the kernels of ``plan`` are framed, and its unfused edges marked.
 
-    ``generous`` opens what says little, too: the user asked for many boxes.
+    ``generous`` opens what says little, too: the user asked for many boxes. ``color_by`` is what the colours mean, with the ``changes``
+    and ``numbers`` of nodes that it may show.
     """
 
     max_boxes: int = MAX_BOXES
@@ -96,6 +102,9 @@ class BoxOptions:
     centre: Node | None = None
     findings: Sequence[Finding] = ()
     plan: KernelPlan = field(default_factory=KernelPlan)
+    color_by: str = "class"
+    changes: Mapping[Node, str] = field(default_factory=dict)
+    numbers: Mapping[Node, float] = field(default_factory=dict)
 
 
 def stub_crowds(view: Drawing) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.neighbourhood import around, between, find_node, needed_by, needing
+from irscope.analysis.neighbourhood import around, between, find_node, needed_by, needing, stops
 from irscope.graph import Node
 from irscope.source import UserError
 from tests.analysis.test_levels import DIAMOND
@@ -38,6 +38,21 @@ def test_tuples_are_not_followed_but_from_themselves() -> None:
     assert names(around(facts, graph, a, 2)) == "a b t x"
     assert names(around(facts, graph, a, 1)) == "a t x"
     assert names(around(facts, graph, whole, 1)) == "a b t"
+
+
+def test_a_neighbourhood_goes_on_where_that_is_requested_and_says_where_it_stops() -> None:
+    lines = ["HloModule m", "ENTRY main {", "  x = f32[4] parameter(0)", "  hub = f32[4] negate(x)"]
+    lines += [f"  u{i} = f32[4] tanh(hub)" for i in range(17)] + ["  ROOT t = (f32[4], f32[4]) tuple(u0, u1)", "}"]
+    facts = survey("\n".join(lines))
+    graph, first = find_node(facts, "u0")
+    users = " ".join(sorted(f"u{i}" for i in range(17)))
+    assert names(around(facts, graph, first, 2)) == "hub t u0 x"
+    assert names(around(facts, graph, first, 2, ["tuples"])) == "hub t u0 u1 x"
+    assert names(around(facts, graph, first, 2, ["fan-out"])) == f"hub t {users} x"
+    assert [node.name for node in stops(facts, graph, first, 2)] == ["hub", "t"]
+    assert [node.name for node in stops(facts, graph, first, 1)] == []
+    assert [node.name for node in stops(facts, graph, first, 2, ["fan-out"])] == [], "what it holds is there by another way"
+    assert [node.name for node in stops(facts, graph, first, 2, ["tuples"])] == ["hub"]
 
 
 def test_between_is_what_lies_on_paths() -> None:

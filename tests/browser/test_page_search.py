@@ -23,9 +23,12 @@ QUERIES = (
     "shape=[2,*,64]", "shape=2x16x64", "rank>=3 & class=contraction", "type~f32", "dtype=f32 and elements<100", "level>30", "times>1", "root", "scalar",
     "entry and not known", "known=false", "line<40", "source~make.py", "text~contracting", "text~'dimensions=..1'", "calls~region", "operands=2 | operands=0",
     "/^(add|mul)/", "(op=add or op=multiply) and not users>1", "intensity>1", "flops>=1k and traffic<64KiB", "near(%dot_general.40, 1)", "deps(dot_general.40)",
-    "uses(dot_general.40) and op=add", "path(dot_general.40, dot_general.43)", "graph=region_0.1", 'name="add.1"',
+    "uses(dot_general.40) and op=add", "path(dot_general.40, dot_general.43)", "between(dot_general.40, dot_general.43)",
+    "dominators(dot_general.43)", "dominators(dot_general.40, dot_general.43)", "postdominators(dot_general.40)",
+    "near(dot_general.40, 2, tuples, fan-out)", "near(dot_general.40, 3, fan-out)", "graph=region_0.1", 'name="add.1"',
 )
-WRONG = ("op=", "bytes=many", "nothing=1", "(op=dot", "scope~'('", "near(nowhere)", "not bytes", "op=dot op=add", "fused=maybe")
+WRONG = ("op=", "bytes=many", "nothing=1", "(op=dot", "scope~'('", "near(nowhere)", "not bytes", "op=dot op=add", "fused=maybe", "dominators()",
+         "near(total, 2, hubs)")
 
 
 def found(shown: Shown, query: str) -> list[list[str]]:

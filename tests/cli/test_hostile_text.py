@@ -107,7 +107,7 @@ def test_a_terminal_gets_no_controls_but_colours(evil: Path, words: tuple[str, .
 
 
 @pytest.mark.parametrize(("words", "data"), [
-    (("show", "{0}", "-o", "{1}"), 2),
+    (("show", "{0}", "-o", "{1}"), 3),
     (("diff", "{0}", "{2}", "--format", "html", "-o", "{1}"), 0),
 ])
 def test_pages_run_their_own_script_alone(cli: Cli, evil: Path, words: tuple[str, ...], data: int) -> None:

@@ -42,6 +42,17 @@ def test_nodes_that_a_user_means(wanted: Wanted, graph: str, nodes: str | None, 
     assert wanted.picks is (nodes is not None)
 
 
+def test_a_neighbourhood_says_where_it_stops_and_how_to_go_on() -> None:
+    text = "ENTRY e { x = f32[2] parameter(0)\n a = f32[2] negate(x)\n b = f32[2] tanh(x)\n ROOT t = (f32[2], f32[2]) tuple(a, b) }"
+    module = irscope.load(text + "\n").module()
+    assert choose(module, Wanted(around="a", radius=2), False).what == "within 2 of %a"
+    text = text.replace("tanh(x)", "constant({1, 2})")
+    module = irscope.load(text + "\n").module()
+    assert choose(module, Wanted(around="a"), False).what == "within 2 of %a, not through %t (--through tuples)"
+    found = choose(module, Wanted(around="a", through=("tuples",)), False)
+    assert found.what == "within 2 of %a" and found.picked is not None and {node.name for node in found.picked} == {"x", "a", "b", "t"}
+
+
 def test_a_query_over_several_graphs_keeps_the_nodes_of_all() -> None:
     assert chosen(Wanted(where="negate"), several=True) == ("f", "a n s")
     centre = choose(MODULE, Wanted(around="b"), False).centre
@@ -125,7 +136,8 @@ def test_a_result_without_arrays_has_no_shape() -> None:
     ("name!~^d", "x w t"), ("name~D|t", "t"), ("op!=parameter", "d t"), ("not not dot", "d"), ("! dot", "x w t"), ("users>1", ""),
     ("root=false", "x w d"), ("root=true", "t"), ("root=no", "x w d"), ("root", "t"), ("%d", "d"), ("name=%d", "d"), ('name="d"', "d"),
     ("name=?", "x w d t"), ("near(d, 1)", "x w d t"), ("near(d,0)", "d"), ("near(t)", "x w d t"), ("deps(d)", "x w d"), ("uses(x)", "x d t"),
-    ("path(x,t)", "x d t"), ("path(w, d)", "w d"),
+    ("path(x,t)", "x d t"), ("path(w, d)", "w d"), ("between(x,t)", "x d t"), ("dominators(t)", "d t"), ("dominators(x, t)", "x d t"),
+    ("postdominators(w)", "w d t"), ("near(d, 1, tuples)", "x w d t"), ("near(d,1,tuples,fan-out)", "x w d t"),
 ])
 def test_values_and_functions_of_queries(query: str, names: str) -> None:
     assert " ".join(node.name for _, node in parse(query).select(survey(PLAIN))) == names

@@ -28,7 +28,7 @@ def test_no_two_dtypes_have_one_colour() -> None:
 
 
 @pytest.mark.parametrize(("color_by", "names"), [
-    ("dtype", ["s32", "bf16", "f32", "f64"]), ("class", ["elementwise", "parameter"]), ("fusion", []), ("findings", []),
+    ("dtype", ["s32", "bf16", "f32", "f64"]), ("class", ["elementwise", "parameter"]), ("fusion", []), ("findings", ["none"]),
     ("cost", ["0% of the costliest", "4%", "25%", "50%", "100% of the costliest"]),
 ])
 def test_a_legend_names_the_colours_that_occur(color_by: str, names: list[str]) -> None:

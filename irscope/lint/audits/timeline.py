@@ -4,10 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.memory_timeline import highest, parts
 from irscope.lint.savings import human_bytes
 
-POINTS = 512
-"""Points of a timeline in JSON; a longer schedule is divided into so many equal parts."""
 WIDTH, HEIGHT = 60, 6
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -23,7 +22,7 @@ class Timeline:
     @classmethod
     def of(cls, live: Sequence[int], names: Sequence[str]) -> Timeline:
         """The timeline of a schedule, by the live bytes at each node and the nodes' names."""
-        most = [max(part, key=live.__getitem__) for part in _parts(len(live), POINTS)]
+        most = highest(live)
         return cls(len(live), tuple(live[i] for i in most), tuple(names[i] for i in most))
 
     def chart(self) -> list[str]:
@@ -38,21 +37,15 @@ class Timeline:
         171 B │ ███
                 0..3
         """
-        highest = max(self.live, default=0)
-        if not highest:
+        most = max(self.live, default=0)
+        if not most:
             return []
-        columns = [max(self.live[i] for i in part) for part in _parts(len(self.live), WIDTH)]
-        steps = [round(value / highest * HEIGHT * (len(BLOCKS) - 1)) for value in columns]
-        labels = [human_bytes(highest * (row + 1) / HEIGHT) for row in reversed(range(HEIGHT))]
+        columns = [max(self.live[i] for i in part) for part in parts(len(self.live), WIDTH)]
+        steps = [round(value / most * HEIGHT * (len(BLOCKS) - 1)) for value in columns]
+        labels = [human_bytes(most * (row + 1) / HEIGHT) for row in reversed(range(HEIGHT))]
         width = max(map(len, labels))
         rows = []
         for row, label in zip(reversed(range(HEIGHT)), labels, strict=True):
             filled = (min(max(step - row * (len(BLOCKS) - 1), 0), len(BLOCKS) - 1) for step in steps)
             rows.append(f"{label.rjust(width)} │{''.join(BLOCKS[n] for n in filled)}".rstrip())
         return [*rows, f"{' ' * (width + 3)}0..{self.steps - 1}"]
-
-
-def _parts(length: int, most: int) -> list[range]:
-    """``length`` places in at most ``most`` parts of nearly equal size."""
-    count = min(length, most)
-    return [range(length * i // count, length * (i + 1) // count) for i in range(count)]

@@ -54,7 +54,6 @@ function choosePlan(number) {
   page.plan = number;
   $("policy").value = number === null ? "" : String(number);
   for (const g of page.graphs) if (g) g.setPlan(currentPlan());
-  if (!currentPlan() && page.colour === "kernels") { page.colour = "class"; $("colour").value = "class"; }
   redo(); details(); address();
 }
 

@@ -53,10 +53,11 @@ function listen() {
     const names = Object.keys(TABS), step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
     if (step) openTab(names[(names.indexOf(page.tab) + step + names.length) % names.length]);
   });
-  $("colour").addEventListener("change", e => { page.colour = e.target.value; legend(); draw(); });
+  $("colour").addEventListener("change", e => chooseColour(e.target.value));
   $("policy").addEventListener("change", e => choosePlan(e.target.value === "" ? null : Number(e.target.value)));
   $("critical").addEventListener("click", () => showCritical(!page.critical));
   $("fit").addEventListener("click", fit);
+  $("stage").addEventListener("input", e => chooseStage(Number(e.target.value)));
   $("save").addEventListener("change", e => { if (e.target.value) save(e.target.value); e.target.value = ""; });
   $("dark").addEventListener("click", () => dark(!page.dark));
   $("help").addEventListener("click", keys);
@@ -99,7 +100,7 @@ function tip(place, e) {
 const KEYS = { "/": "search; down and up choose, Enter goes there", "Tab": "from part to part of the page", "arrows": "move; in the outline from row to row, left and right close and open",
   "+ -": "zoom", f: "show all", "n N": "to the next box, to the one before", "i o": "to an operand, to a user", e: "to the next line of the selected box, or of those that are not fused",
   "Enter": "open or close the section, or the body of the node", c: "close the section around the node", u: "back to the caller", p: "critical path", m: "small map",
-  "1 2 3 4 5": "details, findings, costliest, not fused, text", s: "save the drawing as SVG", S: "save it as PNG", d: "light or dark", "Escape": "select nothing", "?": "these keys" };
+  "1 2 3 4 5 6": "details, findings, costliest, not fused, text, memory", "< >": "the stage before, the next one", s: "save the drawing as SVG", S: "save it as PNG", d: "light or dark", "Escape": "select nothing", "?": "these keys" };
 function keys() {
   const table = make("table");
   for (const key in KEYS) { const row = make("tr"); row.append(make("td", key), make("td", KEYS[key])); table.append(row); }
@@ -111,6 +112,7 @@ function keys() {
 const ACTS = {
   "/": () => $("search").focus(), f: fit, d: () => dark(!page.dark), m: () => { page.mapped = !page.mapped; draw(); }, p: () => showCritical(!page.critical), "?": keys,
   Escape: () => select(null), n: () => nextBox(1), N: () => nextBox(-1), e: nextEdge, u: back, s: () => save("svg"), S: () => save("png"),
+  "<": () => { if (page.base) chooseStage((page.wanted ?? page.stage) - 1); }, ">": () => { if (page.base) chooseStage((page.wanted ?? page.stage) + 1); },
   "+": () => zoomHere(1.25), "=": () => zoomHere(1.25), "-": () => zoomHere(0.8),
   i: () => along((g, v) => g.operands(v)), o: () => along((g, v) => g.users(v)),
   c: () => { const p = page.shown, g = page.graph; if (p !== null && p >= 0 && g.section[p]) toggle(g.section[p]); },

@@ -255,8 +255,9 @@ class GraphModel {
   }
 
   // Places and frames with coordinates. Every open section is laid out by itself, inner ones first; to the outer one it is a box.
-  layout() {
-    const hider = this.hiders(), { links, stubs } = this.links(hider), extras = this.extras(hider), items = new Map(), levels = new Map();
+  // ``collects``: a layout of several stages that is told of the boxes, and not yet solved.
+  layout(collects) {
+    const shared = collects ? null : sharedLayout(this), hider = this.hiders(), { links, stubs } = this.links(hider), extras = this.extras(hider), items = new Map(), levels = new Map();
     const visible = s => s === 0 || hider[this.parent[s]] === null;
     const opened = [];
     for (let s = 0; s < this.parent.length; s++) if (hider[s] === null && visible(s)) opened.push(s);
@@ -288,10 +289,12 @@ class GraphModel {
         return [wide + 20, 22 + lines.length * 13];
       });
       const edges = [...level.edges.values()].filter(e => index.has(e.a) && index.has(e.b));
-      const placed = layered(sizes.map(z => z[0]), sizes.map(z => z[1]), edges.map(e => [index.get(e.a), index.get(e.b)]));
+      if (collects) { collects.add(this, s, places, places.map((p, i) => p < 0 && levels.has(sectionOfPlace(p)) ? null : sizes[i]), edges); Object.assign(level, { width: 0, height: 0 }); continue; }
+      const placed = shared ? shared.place(this, s, places, edges) : layered(sizes.map(z => z[0]), sizes.map(z => z[1]), edges.map(e => [index.get(e.a), index.get(e.b)]));
       edges.forEach((e, i) => { e.bends = placed.bends[i]; });
       Object.assign(level, { places, placed, sizes, edges, width: Math.max(placed.width, this.title(placeOfSection(s)).length * 7) + 28, height: placed.height + 44 });
     }
+    if (collects) return null;
     const frames = [], stack = [[0, 0, 0]];
     while (stack.length) {
       const [s, left, top] = stack.pop(), level = levels.get(s), x0 = left + 14, y0 = top + 30;

@@ -77,8 +77,8 @@ function putNumbers({ label, unit, rows }) {
   }
   left.sort((a, b) => b[1] - a[1]);
   page.numbers = { label, unit, values, own, total, matched, left };
-  if (![...$("colour").options].some(o => o.value === "numbers")) { const o = make("option", "numbers"); o.value = "numbers"; $("colour").append(o); }
-  page.colour = $("colour").value = "numbers";
+  page.colour = "numbers";
+  colourChoices();
   page.tab = "costliest";
   announce(`${count(matched)} numbers of ${label} are shown`);
 }

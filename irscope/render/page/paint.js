@@ -1,25 +1,4 @@
-// The drawing: boxes, frames and edges on the canvas, their colours, and what stands at a point.
-const SEVERITY = { error: ["#ffb3ad", "#9a6700", "#1f2328"], warning: ["#ffe08a", "#9a6700", "#1f2328"], info: ["#cfe3ff", "#9a6700", "#1f2328"] };
-const ALARM = { error: "#cf222e", warning: "#e36209" };
-const KERNEL_COLOURS = ["#9ad0f5", "#f5c77e", "#8fd6b8", "#f2e88f", "#a9b8e8", "#eea98b", "#e3b4d0", "#c9c9c9"].map(fill => [fill, "#6e7781", "#1f2328"]);
-function hash(text) { let h = 0; for (let i = 0; i < text.length; i++) h = (Math.imul(h, 31) + text.charCodeAt(i)) >>> 0; return h; }
-function heatOf(share) {
-  const x = Math.sqrt(Math.min(1, Math.max(0, share))), mix = e => Math.round(255 + (e - 255) * x);
-  return [`rgb(${mix(215)},${mix(60)},${mix(45)})`, "#8c8c8c", x > 0.75 ? "#fff" : "#1f2328"];
-}
-function colours(place) {
-  const theme = page.data.themes[page.dark ? "dark" : "light"], g = page.graph;
-  if (page.colour === "cost") return heatOf(costOf(place) / page.most);
-  if (page.colour === "numbers" && page.numbers) return numberOf(place) === undefined ? theme.classes.constant : heatOf(numberOf(place) / page.largest);
-  if (page.colour === "findings") return SEVERITY[page.view.extras.worst.get(place)] || theme.classes.constant;
-  if (place < 0) return theme.classes.section;
-  if (page.colour === "kernels" && g.plan) {
-    const mine = g.plan.kernelsOf(place);
-    return mine.length === 1 ? KERNEL_COLOURS[hash(g.plan.kernels[mine[0]]) % KERNEL_COLOURS.length] : theme.classes.free;
-  }
-  if (page.colour === "dtype") return Object.hasOwn(page.data.dtypes, dtypeOf(place)) ? page.data.dtypes[dtypeOf(place)] : theme.classes.free;
-  return theme.classes[g.klass(place)] || theme.classes.custom;
-}
+// The drawing: boxes, frames and edges on the canvas and what stands at a point.
 
 function draw() {
   if (page.pending) return;

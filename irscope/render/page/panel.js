@@ -1,7 +1,7 @@
 // The right pane: tabs with what is selected or the module, with the findings, and with lists of places worth a look.
 
 const TABS = { details: ["details", detailsTab], findings: ["findings", findingsTab], costliest: ["costliest", costliestTab], edges: ["not fused", edgesTab],
-  text: ["text", textTab] };
+  text: ["text", textTab], memory: ["memory", memoryTab] };
 
 // Redraws the pane. ``findings``: numbers of findings without a place, which are shown above the module.
 function details(findings) {
@@ -56,6 +56,7 @@ function moduleDetails(panel) {
   for (const [text, at] of page.data.highlights) panel.append(button(text, () => jump(at), "highlight"));
   const row = facts(panel);
   for (const [label, text] of page.data.summary) row(label, text);
+  if (page.data.note) row("changes", page.data.note);
   const others = page.data.graphs.map((_, i) => i).filter(i => i !== page.graph.number && !page.data.graphs[i].scalar);
   if (!others.length) return;
   panel.append(make("h2", "other graphs"));
@@ -92,20 +93,26 @@ function nodeDetails(panel, v) {
   panel.append(make("h2", g.label(v)));
   const row = facts(panel);
   row("name", "%" + g.names[v]); row("type", g.type(v)); row("scope", g.scope(v)); row("source", g.source(v));
-  row("cost", g.costText(v)); row("graph", g.name);
+  row("cost", g.costText(v)); row("memory", livesText(g, v)); row("graph", g.name);
   if (page.numbers && page.numbers.values[g.number].has(v)) row(page.numbers.label, numberText(page.numbers.values[g.number].get(v)));
   if (g.plan) row("kernel", g.plan.kernelsOf(v).map(k => "%" + g.plan.kernels[k]).join(", "));
   if (v !== page.shown) row("drawn as", page.shown !== null ? nodeLink(page.shown) : "not drawn");
   const operands = g.operands(v), users = g.users(v);
   row("operands", ...operands.slice(0, 30).map(nodeLink)); row("users", ...users.slice(0, 30).map(nodeLink));
   if (users.length > 30) row("", `${count(users.length - 30)} more`);
-  for (const body of g.bodies(v)) row("calls", button(page.data.graphs[body].name, () => go(body, true), "link"));
+  for (const [i, body] of g.bodies(v).entries()) row(bodyRole(g, v, i), button(page.data.graphs[body].name, () => go(body, true), "link"));
   storedRows(panel, v);
   const found = sortedNumbers(page.view.extras.found.get(page.shown) || g.findingsOf(page.shown ?? v));
   const own = found.filter(i => page.data.findings[i].node === g.names[v]);
   const order = [...own, ...found.filter(i => !own.includes(i))];
   if (order.length) panel.append(longList(order, findingCard));
   if (page.text && g.lines[v]) panel.append(make("pre", textLine(g.lines[v])));
+}
+
+// What a body is to the node that runs it; as body_role in irscope/analysis/calls.py.
+function bodyRole(g, v, i) {
+  const op = g.op(v);
+  return op === "conditional" ? `branch ${i}` : op === "while" ? (i < g.bodies(v).length - 1 ? "condition" : "body") : "calls";
 }
 
 // The edges of a node that are not fused; a click selects the edge.

@@ -1,30 +1,4 @@
-// The panes around the drawing: legend, crumbs, and the outline.
-function dtypeOf(place) { return page.graph.type(place).split("[")[0].replace(/^\(+/, ""); }
-
-function meaning() {
-  const theme = page.data.themes[page.dark ? "dark" : "light"], places = [...page.view.items.keys()].filter(p => p >= 0);
-  if (page.colour === "cost") return page.data.heat.map(([share, ...colours]) => [Math.round(100 * share) + " %", colours]);
-  if (page.colour === "dtype") {
-    const used = new Set(places.map(dtypeOf));
-    return Object.entries(page.data.dtypes).filter(([name]) => used.has(name));
-  }
-  if (page.colour === "findings") return Object.entries(SEVERITY);
-  if (page.colour === "numbers" && page.numbers) return page.data.heat.map(([share, ...colours]) => [numberText(share * page.largest), colours]);
-  if (page.colour === "kernels") return [["one colour a kernel", KERNEL_COLOURS[0]]];
-  const used = new Set(places.map(p => page.graph.klass(p)));
-  return page.data.classes.filter(name => used.has(name)).map(name => [name, theme.classes[name] || []]);
-}
-
-function legend() {
-  const element = $("legend");
-  element.replaceChildren();
-  for (const [name, [fill, border, text]] of meaning()) {
-    const span = document.createElement("span");
-    span.textContent = name; span.style.cssText = `background:${fill};border-color:${border};color:${text}`;
-    element.append(span);
-  }
-}
-
+// The panes around the drawing: the switch between policies, crumbs, and the outline.
 // The switch between fusion policies.
 function policies() {
   const select = $("policy"), none = make("option", "none");
@@ -32,7 +6,6 @@ function policies() {
   select.replaceChildren(none, ...page.data.plans.map((plan, i) => { const o = make("option", plan.name); o.value = String(i); return o; }));
   select.value = page.plan === null ? "" : String(page.plan);
   $("policies").hidden = !page.data.plans.length;
-  if (page.data.plans.length) { const o = make("option", "kernel"); o.value = "kernels"; $("colour").append(o); }
 }
 
 function crumbs() {

@@ -2,10 +2,10 @@
 
 const LETTER = String.raw`(?:[^\s()&|!,=<>~"'\[{]|\[[^\]]*\]|\{[^}]*\})`;
 const TOKEN = new RegExp(String.raw`(?<blank>\s+)|(?<regex>\/(?:\\.|[^/\\])+\/)|(?<text>"[^"]*"|'[^']*')|(?<compare>==|!=|<=|>=|!~|=|<|>|~)|(?<sign>&&|\|\||[()&|!,])`
-  + String.raw`|(?<word>(?!(?:near|deps|uses|path|not|and|or)\()${LETTER}+(?:\((?:[^()]|\([^()]*\))*\)${LETTER}*)*|${LETTER}+)`, "y");
+  + String.raw`|(?<word>(?!(?:near|deps|uses|path|between|dominators|postdominators|not|and|or)\()${LETTER}+(?:\((?:[^()]|\([^()]*\))*\)${LETTER}*)*|${LETTER}+)`, "y");
 const NUMBER = /^([0-9.]+(?:e[+-]?\d+)?)([kKmMgGtT]i?)?(?:B|bytes|FLOPs?|flops?)?$/;
 const UNITS = { "": 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12, ki: 2 ** 10, mi: 2 ** 20, gi: 2 ** 30, ti: 2 ** 40 };
-const FUNCTIONS = ["near", "deps", "uses", "path"], FAN_OUT = 16, MAX_DEPTH = 100;
+const FUNCTIONS = { near: [1, 4], deps: [1, 1], uses: [1, 1], path: [2, 2], between: [2, 2], dominators: [1, 2], postdominators: [1, 1] }, THROUGH = ["tuples", "fan-out"], FAN_OUT = 16, MAX_DEPTH = 100;
 
 const COLUMNS = {
   op: ["text", (g, v) => g.op(v)], name: ["text", (g, v) => g.names[v]], graph: ["text", g => g.name], scope: ["text", (g, v) => g.scope(v)],
@@ -51,7 +51,7 @@ function parseQuery(text) {
     const t = token();
     if (!["word", "text", "regex"].includes(t.kind)) throw fault(t.kind === "end" ? "the query ends too early" : `expected a column or a name, found ${t.text}`);
     advance();
-    if (t.kind === "word" && FUNCTIONS.includes(t.text) && token().text === "(") return called(t);
+    if (t.kind === "word" && Object.hasOwn(FUNCTIONS, t.text) && token().text === "(") return called(t);
     const column = t.kind === "word" && Object.hasOwn(COLUMNS, t.text) ? COLUMNS[t.text] : null;
     if (token().kind === "compare") {
       if (!column) throw fault(`there is no column ${t.text}; columns: ${Object.keys(COLUMNS).join(", ")}`, t);
@@ -101,9 +101,9 @@ function parseQuery(text) {
     take("(");
     while (["word", "text"].includes(token().kind)) { words.push(advance().text.replace(/^["']+|["']+$/g, "")); if (!take(",")) break; }
     if (!take(")")) throw fault(`${name.text}( is not closed`);
-    const [least, most] = { near: [1, 2], path: [2, 2] }[name.text] || [1, 1];
-    if (words.length < least || words.length > most || (words.length === 2 && name.text === "near" && !/^\d+$/.test(words[1])))
-      throw fault("near(NODE, 2), deps(NODE), uses(NODE), path(A, B)", name);
+    const [least, most] = FUNCTIONS[name.text], badNear = name.text === "near" && words.length > 1 && (!/^\d+$/.test(words[1]) || words.slice(2).some(word => !THROUGH.includes(word)));
+    if (words.length < least || words.length > most || badNear)
+      throw fault("near(NODE, 2), deps(NODE), uses(NODE), between(A, B), dominators(NODE), dominators(A, B), postdominators(NODE)", name);
     const [graph, picked] = pickedBy(name.text, words);
     return (g, v) => g.number === graph && picked.has(v);
   }
@@ -137,7 +137,7 @@ function tokenise(text) {
   return [...tokens, { kind: "end", text: "", at: text.length }];
 }
 
-// The nodes of near, deps, uses and path: the number of their graph, and the nodes.
+// The nodes of near, deps, uses, between, dominators and postdominators: the number of their graph, and the nodes.
 function pickedBy(what, words) {
   const place = name => { const found = find(name.replace(/^%/, "")); if (!found) throw new QueryError(`there is no node ${name}`); return found; };
   const [number, node] = place(words[0]), g = graph(number);
@@ -151,15 +151,38 @@ function pickedBy(what, words) {
     for (let i = 0; i < Number(words[1] ?? 2); i++) {
       const beyond = [];
       for (const v of ring) {
-        const near = g.op(v) !== "tuple" || v === node ? g.operands(v) : [];
-        for (const o of g.users(v).length <= FAN_OUT || v === node ? [...near, ...g.users(v)] : near) if (!seen.has(o)) { seen.add(o); beyond.push(o); }
+        const near = g.op(v) !== "tuple" || v === node || words.includes("tuples", 2) ? g.operands(v) : [];
+        for (const o of g.users(v).length <= FAN_OUT || v === node || words.includes("fan-out", 2) ? [...near, ...g.users(v)] : near) if (!seen.has(o)) { seen.add(o); beyond.push(o); }
       }
       ring = beyond;
     }
     return [number, seen];
   }
+  if (words.length === 1) return [number, what === "dominators" ? dominators(g, node, deps(node)) : postdominators(g, node, uses(node), g.root >= 0 ? deps(g.root) : new Set())];
   const [other, end] = place(words[1]);
   if (other !== number) throw new QueryError("both nodes of a path are in one graph");
   const [first, second] = node <= end ? [node, end] : [end, node], needed = deps(second), needing = uses(first);
-  return [number, needed.has(first) ? new Set([...needed].filter(v => needing.has(v))) : new Set()];
+  const on = needed.has(first) ? new Set([...needed].filter(v => needing.has(v))) : new Set();
+  return [number, what === "dominators" && on.size ? onEveryPath([...on].sort((a, b) => a - b), v => g.operands(v), second) : on];
+}
+
+// As irscope/analysis/dominators.py, in which each step is explained.
+function dominators(g, node, needed) {
+  const data = new Set();
+  for (const v of [...needed].sort((a, b) => a - b)) if (g.op(v) === "parameter" || g.operands(v).some(o => data.has(o))) data.add(v);
+  return data.has(node) ? onEveryPath([...data], v => g.operands(v), node) : new Set([node]);
+}
+function postdominators(g, node, reached, needed) {
+  const on = reached.has(g.root) ? [...reached].filter(v => needed.has(v)) : [...reached];
+  return onEveryPath(on.sort((a, b) => b - a), v => g.users(v), node);
+}
+function onEveryPath(order, before, end) {
+  const depth = new Map([[-1, 0]]), above = new Map(), found = new Set();
+  const common = (a, b) => { while (a !== b) if (depth.get(a) >= depth.get(b)) a = above.get(a); else b = above.get(b); return a; };
+  for (const v of order) {
+    const known = before(v).filter(o => depth.has(o)), nearest = known.length ? known.reduce(common) : -1;
+    above.set(v, nearest); depth.set(v, depth.get(nearest) + 1);
+  }
+  for (let v = end; v >= 0; v = above.get(v)) found.add(v);
+  return found;
 }

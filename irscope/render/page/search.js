@@ -2,7 +2,7 @@
 const LISTED = 200;
 
 // Whether a text is a query, rather than a word to look for.
-function isQuery(text) { return /[=<>~!&|]|^(near|deps|uses|path)\(|(^|\s|\()(and|or|not)\s/.test(text); }
+function isQuery(text) { return /[=<>~!&|]|^(near|deps|uses|path|between|dominators|postdominators)\(|(^|\s|\()(and|or|not)\s/.test(text); }
 
 function search(text) {
   page.hits = null;

@@ -2,7 +2,7 @@
 const $ = id => document.getElementById(id);
 const page = { data: null, graphs: [], graph: null, view: null, selected: null, hover: null, scale: 1, x: 0, y: 0, colour: "class", dark: false, back: [],
   tab: "details", without: new Set(), plan: null, edge: null,
-  critical: false, mapped: true, numbers: null, hits: null };
+  critical: false, memory: null, instant: null, mapped: true, numbers: null, hits: null };
 
 // Control and invisible characters, as the reader of a file sees them everywhere else; the pattern comes from source/visible.py.
 function visible(text) {
@@ -24,17 +24,20 @@ async function inflate(id) {
 async function start() {
   try { page.data = JSON.parse(await inflate("data")); }
   catch (error) { $("wait").textContent = "this browser cannot unpack the graph (" + error.message + "); any browser of 2023 or later can"; return; }
-  page.dark = typeof matchMedia === "function" && matchMedia("(prefers-color-scheme: dark)").matches;
+  page.dark = page.data.dark || typeof matchMedia === "function" && matchMedia("(prefers-color-scheme: dark)").matches;
+  page.colour = page.data.colour;
   $("name").textContent = visible(page.data.name);
   listen();
   if (page.data.plans.length) page.plan = 0;
   policies();
+  stagesSlider();
+  colourChoices();
   for (const [file, text] of page.data.numbers) try { putNumbers(readNumbers(text, file)); page.tab = "details"; } catch (error) { $("wait").textContent = `${file}: ${error.message}`; page.fault = true; }
   go(0);
   fromAddress();
   $("wait").hidden = !page.fault;
   globalThis.irscopeReady = { nodes: page.data.graphs.reduce((n, g) => n + g.title.length, 0), boxes: page.view.items.size };
-  if (page.data.hasText) setTimeout(async () => { page.text = await inflate("text"); if (page.tab === "text" || (page.selected !== null && page.tab === "details")) details(); }, 50);
+  if (page.data.hasText) setTimeout(async () => { page.baseText = await inflate("text"); if (!page.base || page.data === page.base) page.text = page.baseText; if (page.tab === "text" || (page.selected !== null && page.tab === "details")) details(); }, 50);
 }
 
 function graph(number) {
@@ -46,7 +49,7 @@ function go(number, keep) {
   $("tip").hidden = true;
   if (page.graph && keep) page.back.push([page.graph.number, page.selected]);
   page.graph = graph(number);
-  page.selected = page.shown = page.edge = null;
+  page.selected = page.shown = page.edge = page.instant = null;
   if (page.graph.open.size === 1) openWhatFits(page.graph);
   redo();
   begin();
@@ -82,6 +85,7 @@ function openWhatFits(g) {
 function redo() { page.view = page.graph.layout(); sortItems(); outline(); crumbs(); legend(); draw(); }
 
 function sortItems() { page.sorted = [...page.view.items.values()].sort((a, b) => a.y - b.y); page.most = page.sorted.reduce((m, i) => Math.max(m, costOf(i.place)), 0) || 1;
+  page.mostBytes = page.sorted.reduce((m, { place }) => Math.max(m, place >= 0 ? page.graph.bytes(place) : page.graph.sectionInfo(sectionOfPlace(place)).bytes), 0) || 1;
   page.largest = [...page.view.extras.numbers.values()].reduce((m, n) => Math.max(m, n), 0) || 1;
 }
 function costOf(place) {
