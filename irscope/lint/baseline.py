@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections import Counter
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.source import Finding, UserError
-from irscope.source.data_text import json_value, whole_number
+from irscope.source.data_text import json_value, strict_json, whole_number
 from irscope.source.reads import note_read
 from irscope.source.writing import writing
 
@@ -49,7 +48,7 @@ def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dic
     rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]
     document = {"version": VERSION, "findings": rows, **({"fusion": fusion} if fusion else {})}
     with writing(path, again=before) as stream:
-        stream.write((json.dumps(document, indent=1) + "\n").encode())
+        stream.write((strict_json(document, indent=1) + "\n").encode())
     note_read(path)  # the report of this run does not replace it
 
 

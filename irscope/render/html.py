@@ -6,7 +6,6 @@ compressed, because a hundred thousand nodes as objects would be a hundred megab
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from base64 import b64encode
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from irscope.render.palette import OF_DTYPE, STOPS, heat
 from irscope.render.summary import LABEL, summary_lines
 from irscope.render.theme import DARK, LIGHT, Theme
 from irscope.source import Finding
+from irscope.source.data_text import strict_json
 from irscope.source.page_policy import policy_of
 from irscope.source.visible import UNPRINTABLE, markup
 
@@ -62,7 +62,7 @@ def html_page(survey: Survey, findings: Sequence[Finding] = (), plans: Sequence[
         "POLICY": policy_of(program, style),
         "TITLE": markup(f"{survey.module.name} - {source.name}"),
         "STYLE": style,
-        "DATA": _packed(json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
+        "DATA": _packed(strict_json(data, ensure_ascii=False, separators=(",", ":"))),
         "TEXT": _packed(text),
         "PROGRAM": program,
     }

@@ -1,4 +1,4 @@
-"""Parses data that a text holds: JSON, TOML, Python literals. Whatever is wrong with the text is a ValueError.
+"""Parses data that a text holds: JSON, TOML, Python literals. Whatever is wrong with the text is a ValueError. Writes JSON.
 
 The parsers of Python raise other errors too: RecursionError for deep nesting, TypeError for the key of a dict that is a list. Only this
 file calls them.
@@ -31,6 +31,18 @@ def first_json_value(text: str) -> Any:
         return json.JSONDecoder().raw_decode(text)[0]
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
+
+
+def strict_json(value: object, **style: Any) -> str:
+    """The JSON text of a value; ``style`` as for json.dumps. Infinity and NaN, which Python writes and JSON does not have, become null.
+
+    >>> strict_json({"a": [1.5, float("nan")]})
+    '{"a": [1.5, null]}'
+    """
+    try:
+        return json.dumps(value, allow_nan=False, **style)
+    except ValueError:
+        return json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), **style)
 
 
 def toml_table(text: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Data in texts: whatever is wrong with them is a ValueError, and every reader of them reports it as a fault of the file."""
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from irscope.fusion.xla.gpu_device import device_named
 from irscope.lint.machine import machine_named
 from irscope.passes.pattern_text import _value
 from irscope.source import UserError
-from irscope.source.data_text import first_json_value, json_value, python_literal, toml_table, whole_number
+from irscope.source.data_text import first_json_value, json_value, python_literal, strict_json, toml_table, whole_number
 from tests.conftest import Cli
 
 DEEP = 200_000
@@ -39,6 +40,27 @@ def test_only_one_file_calls_the_parsers() -> None:
     called = re.compile(r"json\.loads?\(|raw_decode\(|tomllib\.loads?\(|literal_eval\(")
     callers = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if called.search(path.read_text())]
     assert callers == ["source/data_text.py"]
+
+
+@pytest.mark.parametrize("text", [
+    "graph(%x : Tensor):\n  %c : float = prim::Constant[value=inf]()\n  %y : Tensor = aten::mul(%x, %c)\n  return (%y)\n",
+    "fn (%x: Tensor[(2, 2), float32]) { broadcast_to(%x, shape=[65536, nan, 17]) }\n",
+    "fn (%x: Tensor[(2, 2), float32]) { clip(%x, a_min=-inff, a_max=inff) }\n",
+])
+def test_output_in_json_has_no_infinities(text: str, tmp_path: Path, cli: Cli) -> None:
+    """Found by the fuzzer: an attribute that is infinite or NaN was written as Python writes it."""
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+    path = tmp_path / "m.txt"
+    path.write_text(text)
+    for line in ("show FILE --format json", "lint FILE --isolated --format json", "stats FILE --format json", "lint FILE --audit memory --format json"):
+        out = cli(*line.replace("FILE", str(path)).split()).stdout
+        if out.strip():
+            json.loads(out, parse_constant=refuse)
+
+
+def test_strict_json_keeps_all_but_what_json_does_not_have() -> None:
+    assert strict_json({"b": [1.5, float("nan"), (float("-inf"), "NaN")]}, indent=1) == json.dumps({"b": [1.5, None, [None, "NaN"]]}, indent=1)
 
 
 @pytest.mark.parametrize(("words", "name", "text"), [
