@@ -183,3 +183,8 @@ def test_vectors_of_another_element_type_are_faults(call: str) -> None:
     found = faults(text)
     assert any("equal dtypes are needed" in message for _, message in found), found
     assert faults(text.replace("float16", "float32")) == []
+
+
+def test_the_grid_of_an_affine_map_is_bounded() -> None:
+    found = faults("fn (%x: Tensor[(1, 2, 3), float32]) { image.affine_grid(%x, target_shape=[4000000000000000000, 4]) }\n")
+    assert any("this takes a table of" in message for _, message in found), found
