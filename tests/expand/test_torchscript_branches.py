@@ -4,9 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irscope.expand import bind_types, expand
 from irscope.source import UserError
-from tests.expand.torchscript_runs import Array, graph, module_of, primitive, run
+from tests.expand.torchscript_runs import Array, graph, primitive, run
 
 SIGNS = [np.array([[0.5, 1.2], [-1.0, 0.1]], np.float32), np.array([[-0.5, -1.2], [-1.0, 0.1]], np.float32),
          np.array([[-0.5, 3.2], [-1.0, 0.1]], np.float32)]
@@ -379,27 +378,3 @@ def test_break_and_continue_on_data(x: Array, n: int) -> None:
     number = f"):\n  %n.1 : int = prim::Constant[value={n}]()\n"
     got = run(SEARCH.replace(",\n      %n.1 : int):\n", number).replace("%x.1", "%x"), x=x)[0]
     np.testing.assert_allclose(got, search(x, n), rtol=1e-5, atol=1e-6)
-
-
-TRIPS = """
-    %true : bool = prim::Constant[value=1]()
-    %two : int = prim::Constant[value=2]()
-    %none : NoneType = prim::Constant()
-    %y : Tensor = prim::Loop(TRIPS, %true, %x)
-      block0(%i : int, %v : Tensor):
-        %w : Tensor = aten::mul(%v, %two)
-        -> (%true, %w)
-    return (%y)
-"""
-
-
-@pytest.mark.parametrize(("trips", "type", "sizes"), [("%x", "f32", ()), ("%x", "s64", (2,))])
-def test_a_tensor_is_a_number_of_trips_only_where_it_is_an_int(trips: str, type: str, sizes: tuple[int, ...]) -> None:
-    """Found by the fuzzer: an operand that the text calls an int may be any tensor."""
-    module = module_of(graph(TRIPS.replace("TRIPS", trips)))
-    with pytest.raises(UserError, match="number of trips is of type f32" if type == "f32" else "elements"):
-        expand(bind_types(module, {"x": sizes}, {"x": type}))
-
-
-def test_a_tensor_of_one_integer_is_a_number_of_trips() -> None:
-    assert run(graph(TRIPS.replace("TRIPS", "%n"), "%x : Tensor, %n : Tensor"), x=np.float32(1.5), n=np.int32(3))[0] == 12
