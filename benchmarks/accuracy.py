@@ -162,10 +162,10 @@ def write(rows: list[list[str]], count: int) -> None:
         lines.append(f"| {name} | {f32} | {worst[-1]} |")
     lines += [
         "",
-        "By default tanh and erf of f32 are the rational approximations that XLA uses. add, sub, mul, div, sqrt, fma, floor, ceil and the",
-        "roundings are exact. `--precision default` lets a multiplication and an addition contract into one fused operation;",
-        "`exact` rounds each separately. bfloat16, float16 and the 8-bit floats are computed in f32 and rounded once per operation.",
-        "Infinities, NaN and signed zeros follow the C standard.",
+        "By default tanh and erf of f32 are the rational approximations that XLA uses; they are 1 exactly where the rounded value is.",
+        "add, sub, mul, div, sqrt, fma, floor, ceil and the roundings are exact. `--precision default` lets a multiplication and an",
+        "addition contract into one fused operation; `exact` rounds each separately. bfloat16, float16 and the 8-bit floats are computed",
+        "in f32 and rounded once per operation. Infinities, NaN and signed zeros follow the C standard.",
         "",
         "## Sums",
         "A reduction adds at most 64 terms sequentially in each f32 accumulator, and the blocks of a longer sum in f64",

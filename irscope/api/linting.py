@@ -1,7 +1,6 @@
 """``irscope.lint``: findings, gates and verdicts on edges; ``irscope.api.audit``: tables of one aspect."""
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -29,6 +28,7 @@ from irscope.lint.session import Options, Session
 from irscope.render.units import plural
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
+from irscope.source.data_text import json_value
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class LintResult(Viewable):
 
     def as_json(self) -> dict[str, Any]:
         """The object that ``--format json`` prints: ``irscope/lint/report.schema.json``."""
-        document: dict[str, Any] = json.loads(reporter("json")(self.report))
+        document: dict[str, Any] = json_value(reporter("json")(self.report))
         return document
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from irscope.graph import Module, Node
 from irscope.source import UserError
+from irscope.source.data_text import json_value
 
 LARGEST = 1e300
 """Larger numbers, and those that are none, are passed over: their sums would be no numbers."""
@@ -45,8 +45,8 @@ def _rows(text: str, file: str, module: str) -> Iterator[Row]:
             raise UserError(f"{file} is no table: {error}") from None
         return
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        data = json_value(text)
+    except ValueError as error:
         raise UserError(f"{file} is no JSON: {error}") from None
     events = data.get("traceEvents") if isinstance(data, dict) else data
     if isinstance(events, list) and any(isinstance(event, dict) and "ph" in event for event in events):

@@ -27,6 +27,7 @@ from irscope.backends.program_key import digest_of_array, digest_of_bytes, diges
 from irscope.lazy import Array, np
 from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
+from irscope.source.data_text import json_value
 from irscope.source.files import STDIN
 
 IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache "
@@ -194,7 +195,7 @@ class ProgramStore:
     def _matters(self, content: bytes) -> tuple[list[str], list[str]] | None:
         """The inputs whose types matter, and those whose values do, as the first entry lists them; None for other content."""
         try:
-            data = json.loads(content)
+            data = json_value(content)
         except ValueError:
             return None
         lists = [data.get(key) for key in ("types", "values")] if isinstance(data, dict) else [None]

@@ -168,19 +168,21 @@ def tanh(v: Lanes, x: str) -> str:
 
 
 def tanh_rational(v: Lanes, x: str) -> str:
-    """An odd over an even polynomial, as in Eigen and XLA; exactly 1 from the clamp on."""
-    c = v.larger(v.c(-7.90531110763549805), v.smaller(v.c(7.90531110763549805), x))
-    z = v.mul(c, c)
+    """An odd over an even polynomial, as in Eigen and XLA. It is 1 exactly where tanh, rounded to f32, is."""
     top = (-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08, 1.48572235717979e-05,
            6.37261928875436e-04, 4.89352455891786e-03)
     below = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
-    return _quotient(v, c, z, top, below)
+    return _saturating(v, x, top, below, 9.0109138)
 
 
-def _quotient(v: Lanes, x: str, z: str, top: tuple[float, ...], below: tuple[float, ...]) -> str:
-    """``x * top(z) / below(z)``, both divided by the last coefficient, so that a denormal x is not lost."""
-    unit = below[-1]
-    return v.div(v.mul(x, v.poly(z, *(c / unit for c in top))), v.poly(z, *(c / unit for c in below)))
+def _saturating(v: Lanes, x: str, top: tuple[float, ...], below: tuple[float, ...], whole: float) -> str:
+    """``x * top(x**2) / below(x**2)``, below 1 before ``whole`` and 1 from there on: ``1 - f(x)`` is 0 only where it should be, and never
+    negative. Both polynomials are divided by the last coefficient, so that a denormal x is not lost."""
+    t, unit = v.abs(x), below[-1]
+    z = v.mul(t, t)
+    part = v.div(v.mul(t, v.poly(z, *(c / unit for c in top))), v.poly(z, *(c / unit for c in below)))
+    part = v.smaller(v.c(1.0 - 2.0 ** -24), part)
+    return v.copysign(v.sel(v.fcmp("oge", t, v.c(whole)), v.c(1.0), part), x)
 
 
 def sinh(v: Lanes, x: str) -> str:
@@ -304,13 +306,11 @@ def cbrt(v: Lanes, x: str) -> str:
 
 
 def erf_rational(v: Lanes, x: str) -> str:
-    """An odd over an even polynomial, as in Eigen and XLA."""
-    c = v.larger(v.c(-4.0), v.smaller(v.c(4.0), x))
-    z = v.mul(c, c)
+    """An odd over an even polynomial, as in Eigen and XLA. It is 1 exactly where erf, rounded to f32, is."""
     top = (-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05, -7.34990630326855e-04,
            -2.95459980854025e-03, -1.60960333262415e-02)
     below = (-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02)
-    return _quotient(v, c, z, top, below)
+    return _saturating(v, x, top, below, 3.9192059)
 
 
 def erf(v: Lanes, x: str) -> str:

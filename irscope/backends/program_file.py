@@ -18,6 +18,7 @@ from irscope.graph import DTYPES
 from irscope.lazy import Array, np
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Step, Switch
 from irscope.lower.tile import Kernel
+from irscope.source.data_text import json_value
 
 FORMAT = 1
 """Part of the key of every stored program: it changes with the layout of the header."""
@@ -96,7 +97,7 @@ def _read(content: Array) -> CompiledProgram:
     end = 8 + length
     if content.size < end:
         raise ValueError("the header is cut off")
-    header = json.loads(content[8:end].tobytes())
+    header = json_value(content[8:end].tobytes())
     sections = []
     for size in header["sizes"]:
         begin = end + -end % ALIGNMENT

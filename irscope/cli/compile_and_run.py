@@ -1,7 +1,6 @@
 """``irscope compile-and-run``: compile a graph to native code, run it, check and time it."""
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import click
@@ -12,6 +11,7 @@ from irscope.cli.errors import FINDINGS, OK
 from irscope.cli.options import options
 from irscope.cli.terminal import TERMINAL
 from irscope.source import UserError
+from irscope.source.data_text import strict_json
 
 STAGES = ("loops", "llvm", "asm", "obj", "so")
 BINARY = ("obj", "so")
@@ -46,7 +46,7 @@ def command(file: str, request: RunOptions, output: RunOutput) -> int:
         return _emit(file, request, output, output.emit)
     result = api.run(file, request, watch=TERMINAL)
     if output.form == "json":
-        print(json.dumps(result.as_json()))
+        print(strict_json(result.as_json()))
     else:
         from irscope.cli.run_report import print_tables
 

@@ -1,7 +1,6 @@
 """``irscope diff``: two dumps compared as graphs, with gates for CI."""
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import click
@@ -13,6 +12,7 @@ from irscope.cli.errors import FINDINGS, OK, USAGE
 from irscope.cli.options import options
 from irscope.cli.output import opened
 from irscope.cli.terminal import TERMINAL, say
+from irscope.source.data_text import strict_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ def command(before: str, after: str, request: DiffOptions, output: DiffOutput) -
     """
     result = api.diff(path_of(before), path_of(after), request, watch=TERMINAL)
     if output.form == "json":
-        text = json.dumps(result.as_json(), indent=1)
+        text = strict_json(result.as_json(), indent=1)
     else:
         text = result.as_html() if output.form == "html" else result.as_text(output.form == "markdown")
     with opened(output.output, (before, after)) as stream:

@@ -1,7 +1,6 @@
 """``irscope doctor``: what irscope found on this machine, for inspection and for bug reports."""
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 
@@ -9,6 +8,7 @@ import click
 
 from irscope import api
 from irscope.cli.errors import FINDINGS, OK, wants_colour
+from irscope.source.data_text import strict_json
 
 
 @click.command()
@@ -20,7 +20,7 @@ def command(format_: str) -> int:
     """
     facts = {**api.machine(), "terminal": _terminal()}
     if format_ == "json":
-        click.echo(json.dumps(facts, indent=2))
+        click.echo(strict_json(facts, indent=2))
     else:
         for section, rows in facts.items():
             click.echo(f"{section}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from irscope.cli.streams import guarded
-from irscope.source import UserError
+from irscope.source import UserError, files_read
 
 OK = 0
 FINDINGS = 1
@@ -95,7 +95,7 @@ def _invoke(command: click.Command, args: list[str], name: str) -> int:
 
         return shell_complete(command, {}, name, "_IRSCOPE_COMPLETE", completing)
     try:
-        with command.make_context(name, args) as context:
+        with files_read(), command.make_context(name, args) as context:
             status = command.invoke(context)
     except click.exceptions.Exit as end:
         status = end.exit_code

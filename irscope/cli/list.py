@@ -1,11 +1,10 @@
 """``irscope list``: what irscope knows, by kind."""
 from __future__ import annotations
 
-import json
-
 import click
 
 from irscope import api
+from irscope.source.data_text import strict_json
 
 KINDS = ("formats", "ops", "passes", "rules", "policies", "targets")
 
@@ -23,7 +22,7 @@ def command(kind: str, format_: str) -> None:
     """
     rows = api.listed(kind)
     if format_ == "json":
-        click.echo(json.dumps(rows, indent=1))
+        click.echo(strict_json(rows, indent=1))
         return
     widths = [max(len(value) for value in column) for column in zip(*(row.values() for row in rows))]
     for row in rows:

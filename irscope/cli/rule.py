@@ -1,12 +1,11 @@
 """``irscope rule``: what a lint rule finds, why it matters, and what to write instead."""
 from __future__ import annotations
 
-import json
-
 import click
 
 from irscope import api
 from irscope.source import UserError
+from irscope.source.data_text import strict_json
 
 
 @click.command()
@@ -28,7 +27,7 @@ def command(code: str | None, all_: bool, format_: str) -> None:
     rules = api.explain_all() if all_ else [api.explain(code or "")]
     if format_ == "json":
         documents = [rule.as_json() for rule in rules]
-        click.echo(json.dumps(documents if all_ else documents[0], indent=1))
+        click.echo(strict_json(documents if all_ else documents[0], indent=1))
     elif format_ == "markdown" or not all_:
         click.echo("\n\n".join(rule.as_markdown() if format_ == "markdown" else rule.as_text() for rule in rules))
     else:

@@ -12,6 +12,7 @@ from irscope.graph.dtypes import DType
 from irscope.graph.types import Type
 from irscope.lazy import Array
 from irscope.source.budget import tick
+from irscope.source.errors import UserError
 from irscope.source.notebook import Viewable
 
 PRIMITIVE = "hlo"
@@ -147,9 +148,9 @@ class Graph(Viewable):
     notes: dict[str, Any] = field(default_factory=dict)
 
     def result(self) -> Node:
-        """The root; raises ValueError where the text has none."""
+        """The root. Raises UserError where the text has none: it is cut off, or its return cannot be read."""
         if self.root is None:
-            raise ValueError(f"graph {self.name} has no result")
+            raise UserError(f"{self.name} has no result", "the text may be cut off, or an error precedes its return")
         return self.root
 
     def add(self, node: Node) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from irscope.source import Finding, UserError
+from irscope.source.data_text import json_value, strict_json, whole_number
+from irscope.source.reads import note_read
 from irscope.source.writing import writing
 
 VERSION = 1
@@ -35,21 +37,29 @@ def _plain(name: str) -> str:
 
 
 def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dict[str, object]] | None = None) -> None:
-    """Store the findings as accepted, each with its message for the reader of the file; ``fusion``: what the policy made of each file."""
+    """Store the findings as accepted, each with its message for the reader of the file; ``fusion``: what the policy made of each file.
+
+    A baseline is replaced, also one that was read. Raises UserError where the file is another one, which may be an input.
+    """
+    before = os.path.isfile(path) and os.path.getsize(path) > 0
+    if before and not _is_baseline(path):
+        raise UserError(f"{path} is no baseline of irscope; it is not overwritten", "give another name, or remove the file")
     counted = Counter((fingerprint(f), f.code, f.message) for f in findings)
     rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]
     document = {"version": VERSION, "findings": rows, **({"fusion": fusion} if fusion else {})}
-    with writing(path) as stream:
-        stream.write((json.dumps(document, indent=1) + "\n").encode())
+    with writing(path, again=before) as stream:
+        stream.write((strict_json(document, indent=1) + "\n").encode())
+    note_read(path)  # the report of this run does not replace it
 
 
 def read_baseline(path: str) -> Counter[str]:
     """How often each fingerprint is accepted. Raises UserError for a file that is not a baseline."""
+    note_read(path)
     try:
-        data = json.loads(Path(path).read_text())
+        data = json_value(Path(path).read_text())
         accepted: Counter[str] = Counter()
         for row in data["findings"]:  # several rows may have one fingerprint: their messages differ in numbers behind names
-            accepted[row["fingerprint"]] += int(row["count"])
+            accepted[row["fingerprint"]] += whole_number(row["count"])
         return accepted
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", f"irscope lint --write-baseline {path} makes one") from None
@@ -57,13 +67,21 @@ def read_baseline(path: str) -> Counter[str]:
         raise UserError(f"{path} is no baseline of irscope", f"irscope lint --write-baseline {path} makes one") from None
 
 
+def _is_baseline(path: str) -> bool:
+    try:
+        read_baseline(path)
+    except UserError:
+        return False
+    return True
+
+
 def read_fusion(path: str) -> dict[str, dict[str, Any]]:
     """The fusion figures of each file when the baseline was written, by the file's name; empty if they were not stored."""
     read_baseline(path)
-    document: dict[str, dict[str, Any]] = json.loads(Path(path).read_text()).get("fusion", {})
+    document: dict[str, dict[str, Any]] = json_value(Path(path).read_text()).get("fusion", {})
     try:
         for row in document.values():
-            int(row["kernels"]), float(row["traffic"]), str(row["policy"]), dict(row["apart"])
+            whole_number(row["kernels"]), float(row["traffic"]), str(row["policy"]), dict(row["apart"])
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path}: what it holds of fusion is damaged", "write it again with --write-baseline and --track-fusion") from None
     return document

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,8 @@ from irscope.lint.gate import check_rule
 from irscope.lint.gates.expect_dtype import DTYPES
 from irscope.lint.machine import machine_named
 from irscope.source import Severity, SourceText, UserError, did_you_mean
+from irscope.source.data_text import toml_table
+from irscope.source.reads import note_read
 from irscope.source.sizes import parse_size
 
 NAMES = ("irscope.toml", "pyproject.toml")
@@ -103,6 +104,7 @@ def _shown(path: Path) -> str:
 
 
 def _read(path: Path, name: str) -> Config | None:
+    note_read(path)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -113,8 +115,8 @@ def _read(path: Path, name: str) -> Config | None:
     if not own and "irscope" not in text:
         return None
     try:
-        data: Any = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data: Any = toml_table(text)
+    except ValueError as error:
         raise UserError(f"{name}: {error}", "TOML: https://toml.io") from None
     table = data if own and "tool" not in data else data.get("tool", {}).get("irscope")
     if table is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -11,6 +10,8 @@ from pathlib import Path
 
 from irscope.fusion import compiler_of
 from irscope.source import UserError, did_you_mean
+from irscope.source.data_text import toml_table
+from irscope.source.reads import note_read
 
 BUILT_IN = ("cpu", "h100", "a100", "b200")
 DEAR = 2.0
@@ -18,6 +19,8 @@ DEAR = 2.0
 PLAIN = ("dispatch_us", "launch_us", "read_gbs", "write_gbs", "vector_gflops")
 """Keys of a table that hold one number."""
 DEFAULT = "cpu"
+LEAST, MOST = 1e-12, 1e18
+"""What a number of a table may be, so that no product or quotient of two overflows or becomes zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +96,12 @@ def machine_named(name: str) -> Machine:
     if not name.endswith(".toml"):
         known = did_you_mean(name, BUILT_IN) or f"the machines are {', '.join(BUILT_IN)}; or name a .toml file"
         raise UserError(f"there is no machine {name!r}", known)
+    note_read(name)
     try:
-        given = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+        given = toml_table(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{name}: {error.strerror}", "docs/lint/machines.md shows a table") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UserError(f"{name}: {error}", "docs/lint/machines.md shows a table") from None
     base = given.pop("base", DEFAULT)
     if base not in BUILT_IN:
@@ -108,7 +112,7 @@ def machine_named(name: str) -> Machine:
 @cache
 def _built_in(name: str) -> Machine:
     path = files("irscope.lint") / "machines" / f"{name}.toml"
-    return _read(tomllib.loads(path.read_text(encoding="utf-8")), name, name, None)
+    return _read(toml_table(path.read_text(encoding="utf-8")), name, name, None)
 
 
 def _read(given: dict[str, object], name: str, where: str, base: Machine | None) -> Machine:
@@ -129,7 +133,7 @@ def _read(given: dict[str, object], name: str, where: str, base: Machine | None)
             raise UserError(f"{where} does not say {key}")
     if "launch_us" in given:
         launch = {}
-        policies = given["launch_us"].get("policies", {}) if isinstance(given["launch_us"], dict) else {}
+        policies = _table(given["launch_us"], "policies", where) if isinstance(given["launch_us"], dict) else {}
         for policy, row in policies.items():
             launch[policy], sources[f"launch_us.{policy}"] = _number(row, f"{where}: launch_us.policies.{policy}", where)
     products = dict(base.matrix_gflops) if base is not None else {}
@@ -174,8 +178,8 @@ def _table(given: dict[str, object], key: str, where: str) -> dict[str, object]:
 
 
 def _number(row: object, what: str, where: str) -> tuple[float, str]:
-    """``3.0``, or a table with ``value`` and ``source``; positive."""
+    """``3.0``, or a table with ``value`` and ``source``; from LEAST to MOST."""
     value, source = (row.get("value"), str(row.get("source", where))) if isinstance(row, dict) else (row, where)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-        raise UserError(f"{what} is {value!r}", "it takes a number above 0")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not LEAST <= value <= MOST:
+        raise UserError(f"{what} is {str(value)[:40]}", f"it takes a number from {LEAST:g} to {MOST:g}")
     return float(value), source

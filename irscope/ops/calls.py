@@ -1,7 +1,6 @@
 """A custom call that is being expanded: its operands and options, and shorthand for building its expansion."""
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
 from irscope.ops.shapes import fits
+from irscope.source.data_text import json_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class WrittenCall:
         """The backend's JSON, written literally or as a string; empty when there is none that can be parsed."""
         text = self.raw.get("backend_config", "").strip()
         try:
-            found = json.loads(text)
+            found = json_value(text)
             if isinstance(found, str):
-                found = json.loads(found)
+                found = json_value(found)
         except ValueError:
             return {}
         return found if isinstance(found, dict) else {}

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite
+from math import isfinite, prod
 from typing import Any, SupportsIndex, TypeVar, overload
 
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import require
 
 Number = TypeVar("Number", int, float)
+MOST = 1 << 28
+"""The most elements of an array that an operator computes from numbers of the text."""
 
 
 class Sizes(tuple[int, ...]):
@@ -58,11 +61,20 @@ def nonzero(what: str, value: Any) -> Any:
     return value
 
 
-def at_least(least: int, what: str, value: Number) -> Number:
+def at_least(least: float, what: str, value: Number) -> Number:
     """The number. Raises TypeFault where it is less; ``what`` is its name in the message."""
     if value < least:
         raise TypeFault(f"{what} must be at least {least}, not {value}")
     return value
+
+
+def table(what: str, *sizes: int) -> tuple[int, ...]:
+    """The sizes of an array that is computed while a program is read. Raises TypeFault for one of more than MOST elements, and
+    BudgetExceeded for one that exceeds the memory limit; ``what`` is its name in the message."""
+    if prod(sizes) > MOST:
+        raise TypeFault(f"{what} would have more than {MOST:,} elements")
+    require(8 * prod(sizes), what)
+    return sizes
 
 
 def real(what: str, *values: Any) -> None:

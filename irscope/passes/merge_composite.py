@@ -13,6 +13,7 @@ from irscope.passes.pattern import DataflowPattern, Match, is_constant
 from irscope.passes.pattern_text import pattern_of
 from irscope.passes.registry import split_outside
 from irscope.source import UserError
+from irscope.source.reads import note_read
 
 
 class MergeComposite(RelayPass):
@@ -73,7 +74,10 @@ def _named(text: str) -> tuple[str, DataflowPattern]:
 
 
 def _read(path: str) -> str:
+    note_read(path)
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"merge-composite: {path} is not read: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"merge-composite: {path} is not read: {error}") from None

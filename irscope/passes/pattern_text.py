@@ -9,7 +9,6 @@ absent, its first operand takes its place. ``.0`` is the first of several result
 """
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 
@@ -19,6 +18,7 @@ from irscope.passes.pattern import DataflowPattern, anything, constant, op
 from irscope.passes.registry import split_outside
 from irscope.passes.simplify_inference import bound
 from irscope.source import UserError, did_you_mean
+from irscope.source.data_text import python_literal
 
 TOKEN = re.compile(r"\s*(?:([A-Za-z_][\w.]*)(?=\s*\??\s*\()|([A-Za-z_]\w*)|(\.\d+)|(\[(?:[^\[\]]|\[[^\[\]]*\])*\])|([*?(),|]))")
 DEEPEST = 100
@@ -137,6 +137,6 @@ def _has(key: str, value: object) -> Callable[[Node], bool]:
 def _value(text: str) -> object:
     """A number, a list, a string with or without quotes."""
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+        return python_literal(text)
+    except ValueError:
         return text

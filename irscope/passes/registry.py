@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.lazy import LazyModule
 from irscope.passes.base import Pass
 from irscope.source import UserError, did_you_mean
+from irscope.source.reads import note_read
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -120,6 +121,7 @@ def _value(owner: str, key: str, text: str, default: Any) -> object:
 
 def load_passes(path: str) -> dict[str, type[Pass]]:
     """The passes that a Python file defines, by name. Raises UserError for a file without passes."""
+    note_read(path)
     spec = importlib.util.spec_from_file_location("irscope_user_passes", path)
     if spec is None or spec.loader is None:
         raise UserError(f"{path} is no Python file")

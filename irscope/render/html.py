@@ -6,7 +6,6 @@ compressed, because a hundred thousand nodes as objects would be a hundred megab
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -28,6 +27,7 @@ from irscope.render.palette import OF_DTYPE, STOPS, heat
 from irscope.render.summary import LABEL, summary_lines
 from irscope.render.theme import DARK, LIGHT, Theme
 from irscope.source import Finding
+from irscope.source.data_text import strict_json
 from irscope.source.page_policy import policy_of
 from irscope.source.visible import UNPRINTABLE, markup
 
@@ -109,7 +109,7 @@ def _packed(text: str) -> str:
 
 
 def _compact(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return strict_json(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def _palette(palette: Palette) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """A module as json: the figures, every graph, every node. docs/json.md documents the keys; new keys may be added, none are removed."""
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -13,6 +13,7 @@ from irscope.graph import Graph, Node, Reading
 from irscope.ops import hlo
 from irscope.render.badges import as_json
 from irscope.source import Finding
+from irscope.source.data_text import strict_json
 from irscope.source.visible import json_text
 
 VERSION = 1
@@ -36,7 +37,7 @@ def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], more:
             stream.write(piece)
     stream.write("\n]")
     for key, value in (more or {}).items():
-        stream.write(f",\n{json.dumps(key)}: {json_text(json.dumps(value, ensure_ascii=False))}")
+        stream.write(f",\n{strict_json(key)}: {json_text(strict_json(value, ensure_ascii=False))}")
     stream.write("}\n")
 
 
@@ -52,7 +53,7 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
     if module.cut is None:
         yield from _tree(survey.outline)
     else:
-        yield json.dumps({"title": module.name, "kind": "module", "times": 1, "nodes": survey.n_nodes, "kernels": None, "flops": None,
+        yield strict_json({"title": module.name, "kind": "module", "times": 1, "nodes": survey.n_nodes, "kernels": None, "flops": None,
                           "bytes": None, "children": []})
     yield ', "graphs": ['
     separator = "\n "
@@ -64,7 +65,7 @@ def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[
         yield separator + _open(_graph(survey, each)) + ', "nodes": ['
         separator = ",\n "
         for i, node in enumerate(nodes):
-            yield ("," if i else "") + "\n  " + json_text(json.dumps(_node(survey, each, node), ensure_ascii=False))
+            yield ("," if i else "") + "\n  " + json_text(strict_json(_node(survey, each, node), ensure_ascii=False))
         yield "]}"
     yield "]}"
 
@@ -146,6 +147,8 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, bool | int | float | str) or value is None:
         return value
     if isinstance(value, tuple | list):
@@ -155,4 +158,4 @@ def _plain(value: object) -> object:
 
 def _open(fields: dict[str, object]) -> str:
     """An object whose closing brace is still to come."""
-    return json_text(json.dumps(fields, ensure_ascii=False))[:-1]
+    return json_text(strict_json(fields, ensure_ascii=False))[:-1]

@@ -1,12 +1,12 @@
 """``stats`` records as a table, as json, or as json lines; each is written as soon as it is known."""
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TextIO
 
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, short
+from irscope.source.data_text import strict_json
 from irscope.source.visible import json_text
 
 Record = Mapping[str, Any]
@@ -25,7 +25,7 @@ class Writer(Protocol):
 
 def _object(record: Record) -> str:
     """The promised keys; what to do about an error is for people."""
-    return json_text(json.dumps({key: value for key, value in record.items() if key != "help"}, ensure_ascii=False))
+    return json_text(strict_json({key: value for key, value in record.items() if key != "help"}, ensure_ascii=False))
 
 
 class JsonLines:

@@ -1,19 +1,20 @@
 """Files of named arrays: ``.npz``, ``.safetensors`` and torch's ``.pt``, read with errors in the user's terms."""
 from __future__ import annotations
 
-import json
 import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from irscope.lazy import Array, ml_dtypes, np
 from irscope.source.budget import require
 from irscope.source.checkpoints import is_checkpoint, read_checkpoint
+from irscope.source.data_text import json_value
 from irscope.source.errors import UserError
+from irscope.source.reads import note_read
 from irscope.source.writing import writing
 
 MAKE_NPZ = "np.savez('inputs.npz', arg0=x, arg1=y) writes one"
@@ -34,6 +35,7 @@ def read_arrays(path: str) -> Mapping[str, Array]:
         raise UserError(f"{path}: there is no such file")
     if os.path.isdir(path):
         raise UserError(f"{path} is a folder, not a file of arrays")
+    note_read(path)
     with open(path, "rb") as file:
         head = file.read(8)
     if is_checkpoint(path):
@@ -47,10 +49,10 @@ def read_arrays(path: str) -> Mapping[str, Array]:
     raise UserError(f"{path} is not a file of arrays (.npz, .safetensors or .pt)", MAKE_NPZ)
 
 
-def write_arrays(path: str, arrays: dict[str, Array], inputs: Iterable[str] = ()) -> None:
+def write_arrays(path: str, arrays: dict[str, Array], inputs: Collection[str] = ()) -> None:
     """Write an .npz, whole or not at all. Element types that numpy does not have are stored as their bits, in an unsigned type.
 
-    Raises UserError when ``path`` is one of ``inputs``, or cannot be written.
+    Raises UserError when ``path`` is one of ``inputs``, was read, or cannot be written.
     """
     stored = {name: bits(array) for name, array in arrays.items()}
     with writing(path, inputs) as stream:
@@ -166,8 +168,8 @@ class Renamed(Mapping[str, Any]):
 
 def _json(path: str, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = json_value(text)
+    except ValueError as error:
         raise UserError(f"{path}: the key 'dtypes' is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise UserError(f"{path}: the key 'dtypes' must be a JSON object of name: dtype")
@@ -189,7 +191,7 @@ def _safetensors(path: str) -> dict[str, Array]:
     data = np.memmap(path, dtype=np.uint8, mode="r")
     size = struct.unpack("<Q", data[:8].tobytes())[0]
     try:
-        header = json.loads(data[8:8 + size].tobytes())
+        header = json_value(data[8:8 + size].tobytes())
         arrays: dict[str, Array] = {}
         for name, entry in header.items():
             if name == "__metadata__":
@@ -202,6 +204,6 @@ def _safetensors(path: str) -> dict[str, Array]:
             require(end - begin, f"{path}: {name}")
             # A copy: tensors may be at any offset in the file, and compiled code needs them aligned.
             arrays[name] = data[8 + size + begin:8 + size + end].copy().view(dtype).reshape(shape)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is not a .safetensors file, or a damaged one: {error}") from None
     return arrays

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from irscope.source.budget import require, tick
 from irscope.source.errors import UserError
+from irscope.source.reads import note_read
 
 STDIN = "-"
 # Dumps of 500 MB exist; one of 2 GiB is a mistake (a core file, an endless pipe). A .gz may expand a thousandfold.
@@ -28,6 +29,7 @@ ZIP_MAGIC = b"PK\x03\x04"
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     """The content of a file (``-``: standard input), unpacked when it is gzip. Raises UserError with a help."""
     name = os.fspath(path)
+    note_read(name)
     try:
         if name == STDIN:
             data = _read_stdin(limit)
@@ -63,6 +65,7 @@ def read_large_text(path: str) -> str | None:
     try:
         if path == STDIN or os.path.getsize(path) < LARGE or os.path.getsize(path) > MAX_BYTES:
             return None
+        note_read(path)
         with open(path, "rb") as file:
             head = file.read(CHUNK)
             if head.startswith((GZIP_MAGIC, codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
@@ -99,6 +102,7 @@ def map_large_archive(path: str) -> MappedFile | None:
     try:
         if path == STDIN or os.path.getsize(path) < LARGE:
             return None
+        note_read(path)
         with open(path, "rb") as file:
             if file.read(len(ZIP_MAGIC)) != ZIP_MAGIC:
                 return None

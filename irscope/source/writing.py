@@ -4,7 +4,7 @@
 * A link stays; the file that it points to is replaced.
 * Anything but a regular file (a device, a pipe, ``/dev/stdout``, the ``/dev/fd/63`` of a process substitution) is written through.
 * A writable file in a read-only folder (a mounted file, say) is overwritten in place once the content is complete.
-* A file that is being read as an input is refused.
+* A file that was read as an input is refused (:mod:`irscope.source.reads`).
 """
 from __future__ import annotations
 
@@ -13,25 +13,30 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
 from irscope.source.errors import UserError
+from irscope.source.reads import known_reads
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
 @contextmanager
-def writing(path: str, inputs: Iterable[str] = ()) -> Iterator[BinaryIO]:
-    """Open a stream that writes a file. Raises UserError when ``path`` is one of ``inputs``, or cannot be written."""
-    for given in inputs:
-        if _is_same(path, given):
-            raise UserError(f"{path} is an input; it is not overwritten", "give another name for the output")
+def writing(path: str, inputs: Collection[str] = (), again: bool = False) -> Iterator[BinaryIO]:
+    """Open a stream that writes a file. Raises UserError when ``path`` is one of ``inputs``, was read, or cannot be written.
+
+    It is checked before and after the content is written: further files may be read meanwhile. ``again``: the file may be one that was
+    read, and is updated.
+    """
+    read = () if again else known_reads()
+    _refuse_input(path, inputs, read)
     try:
         with _opened(path) as stream:
             yield stream
+            _refuse_input(path, inputs, read)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -101,10 +106,16 @@ def _replacing(target: str, before: os.stat_result | None) -> Iterator[BinaryIO]
             os.unlink(temporary)
 
 
+def _refuse_input(path: str, *inputs: Collection[str]) -> None:
+    """Raise UserError where a path is an input."""
+    if any(_is_same(path, given) for names in inputs for given in names):
+        raise UserError(f"{path} is an input; it is not overwritten", "give another name for the output")
+
+
 def _is_same(path: str, given: str) -> bool:
     """Whether two names are one regular file."""
     try:
-        return given != "-" and os.path.isfile(path) and os.path.samefile(path, given)
+        return os.path.isfile(path) and os.path.samefile(path, "/dev/stdin" if given == "-" else given)
     except (OSError, ValueError):
         return False
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from irscope.api import load
+from irscope.expand import bind_types, expand
 from irscope.expand.torchscript.branches import Raise
 from irscope.expand.torchscript.interpreter import TorchInterpreter
 from irscope.expand.torchscript.kinds import Kinds
@@ -24,6 +25,7 @@ from irscope.ops.checked import Items, Sizes, in_step
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import lookup_declared
 from irscope.source import UserError
+from tests.expand.torchscript_runs import graph, module_of
 
 DRAWS = 4_000
 MODULE = load("graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()\n  return (%1)\n", format="torchscript").module()
@@ -150,3 +152,30 @@ def test_a_number_that_a_schema_has_as_the_default_of_a_list_stands_for_all_of_i
     x, w = (Tensor(program.t.own(program.parameter(TensorType(F32, shape), node, "p"))) for shape in ((1, 1, 4, 4), (1, 1, 2, 2)))
     made = program.operator(node, "aten::slow_conv_dilated2d", [x, w, [2, 2]])
     assert program.t.shape(made.get()) == (1, 1, 3, 3)
+
+
+HUGE = "int = prim::Constant[value=9223372036854775807]()"
+
+
+@pytest.mark.parametrize(("call", "constants", "message"), [
+    ("aten::special_round(%x, %a)", [HUGE], "decimals are more than a float has"),
+    ("aten::special_round(%x, %a)", ["int = prim::Constant[value=-400]()"], "decimals are more than a float has"),
+    ("aten::fft_rfftfreq(%a)", [HUGE], "more than 268,435,456 elements"), ("aten::fft_fftfreq(%a)", [HUGE], "more than 268,435,456 elements"),
+    ("aten::triu_indices(%a, %a)", ["int = prim::Constant[value=1000000]()"], "more than 268,435,456 elements"),
+    ("aten::tril_indices(%a, %b)", ["int = prim::Constant[value=3]()", "int = prim::Constant[value=-1]()"], "the columns must be at least 0"),
+    ("aten::hann_window(%a)", [HUGE], "more than 268,435,456 elements"),
+    ("aten::logspace(%b, %b, %a, %b)", [HUGE, "float = prim::Constant[value=2.]()"], "more than 268,435,456 elements"),
+    ("aten::vander(%x, %a)", [HUGE], "more than 268,435,456 elements"),
+    ("aten::upsample_linear1d(%y, %l, %b)", [HUGE, "bool = prim::Constant[value=0]()"], "more than 268,435,456 elements"),
+    ("aten::upsample_nearest1d(%y, %l)", [HUGE], "more than 268,435,456 elements"),
+    ("aten::upsample_nearest1d(%y, %l, %b)", ["int = prim::Constant[value=3]()", "float = prim::Constant[value=1e-300]()"], "a factor must be at least"),
+    ("aten::multilabel_margin_loss(%e, %k)", ["int = prim::Constant[value=1]()"], "the number of classes must not be 0"),
+])
+def test_numbers_of_a_text_make_no_table_of_any_size(call: str, constants: list[str], message: str) -> None:
+    """Found by calls of every operator with odd numbers."""
+    lines = "\n".join(f"%{name} : {constant}" for name, constant in zip("ab", constants))
+    body = f"{lines}\n%l : int[] = prim::ListConstruct(%a)\n%r : Tensor = {call}\nreturn (%r)"
+    module = module_of(graph(body, "%x : Tensor, %y : Tensor, %e : Tensor, %k : Tensor"))
+    given = {"x": (3,), "y": (1, 2, 6), "e": (3, 0), "k": (3, 0)}
+    with pytest.raises(UserError, match=message):
+        expand(bind_types(module, given, {"x": "f32", "y": "f32", "e": "f32", "k": "s64"}))

@@ -171,3 +171,20 @@ def test_weights_in_a_table_that_was_left_out_are_solved_too() -> None:
     assert [str(n.type) for n in constants] == ["f32[4,3,3,3]", *["f32[4]"] * 4, "f32[10,144]"]
     assert all(n.attrs["literal"].type == n.type and n.attrs["literal"].elided for n in constants)
     assert str(module.main().result().type) == "f32[1,10]"
+
+
+@pytest.mark.parametrize("call", [
+    "nn.batch_norm(%x, %v, %v, %v, %v).0", "nn.layer_norm(%x, %v, %v)", "nn.instance_norm(%x, %v, %v)", "nn.group_norm(%x, %v, %v, num_groups=2)",
+    "nn.cross_entropy(%x, %y)",
+])
+def test_vectors_of_another_element_type_are_faults(call: str) -> None:
+    """Found by the fuzzer: a pass writes the arithmetic of a normalisation, and no operator of it takes two element types."""
+    text = f"fn (%x: Tensor[(3, 8), float16], %y: Tensor[(3, 8), float32], %v: Tensor[(8,), float32]) {{ {call} }}\n"
+    found = faults(text)
+    assert any("equal dtypes are needed" in message for _, message in found), found
+    assert faults(text.replace("float16", "float32")) == []
+
+
+def test_the_grid_of_an_affine_map_is_bounded() -> None:
+    found = faults("fn (%x: Tensor[(1, 2, 3), float32]) { image.affine_grid(%x, target_shape=[4000000000000000000, 4]) }\n")
+    assert any("this takes a table of" in message for _, message in found), found

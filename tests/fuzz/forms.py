@@ -118,8 +118,12 @@ class Draw:
         return self.rng.choice(RELEASES if self.rng.random() < 0.3 else tuple(POLICIES))
 
     def file(self, name: str, content: bytes) -> str:
-        """The name of a file that the command line needs; now and then it is spoiled, or not there."""
+        """The name of a file that the command line needs; now and then it is spoiled, has an odd value, or is not there."""
         if self.rng.random() < 0.98:
+            if self.rng.random() < 0.2:
+                values = list(VALUE.finditer(content))
+                begin, end = self.rng.choice(values).span() if values else (0, 0)
+                content = content[:begin] + self.rng.choice(ODD) + content[end:]
             if content and self.rng.random() < 0.3:
                 at = self.rng.randrange(len(content))
                 content = content[:at] + self.rng.choice((b"", b"\0", b"\xff", b'"', content[:at])) + content[at + self.rng.randrange(9):]
@@ -131,6 +135,24 @@ RELEASES = ("xla-cpu@jaxlib-0.4.38", "xla-gpu@jaxlib-0.4.38", "xla-gpu@jaxlib-0.
 BASELINE = b'{"version": 1, "findings": [{"fingerprint": "0123456789abcdef", "code": "DTY001", "message": "m", "count": 2}]}'
 OOM = (b"Out of memory while trying to allocate 96 bytes.\nPeak buffers:\n\tBuffer 1:\n\t\tSize: 64B\n\t\tXLA Label: fusion\n\t\tShape: f32[16]\n",
        b"Largest program allocations in hbm:\n  1. Size: 6.00G\n     Shape: f32[8]{0:T(8)}\n     XLA label: fusion.1 = fusion(p), kind=kLoop\n")
+MACHINE = b"""base = "h100"
+title = "mine"
+read_gbs = { value = 1500.0, source = "data sheet" }
+write_gbs = 1500.0
+overlaps = true
+fast = 2.0
+[launch_us]
+value = 3.0
+policies = { xla-gpu = 2.5 }
+[matrix_gflops]
+f32 = 40000.0
+[[caches]]
+bytes = 40000000
+gbs = 5000.0
+"""
+VALUE = re.compile(rb"(?<=[=:\[,])\s*(?:[\d.]+|\"[^\"]*\"|true)")
+"""A number or a text of a baseline, of settings or of a machine."""
+ODD = (b"1e999", b"-1e999", b"inf", b"nan", b"5e-324", b"0", b"-1", b"1" + b"0" * 400, b"null", b"{}", b"[]", b"[" * 3000, b'"x"', b'"\\u0000"', b"true", b"[[1]]")
 LOGS = (b"Fusing: %a with %b\n", b"V0922 fusion.py:1] cannot fuse buf0 with buf1: no shared data\n", b"")
 
 WORDS: Mapping[str, Callable[[Draw], str]] = {
@@ -145,19 +167,19 @@ WORDS: Mapping[str, Callable[[Draw], str]] = {
 """By word of a form: what stands for it."""
 OPTIONS: Mapping[str, Callable[[Draw], str]] = {
     "--where": Draw.query, "--around": Draw.node, "--between": Draw.node, "--graph": Draw.node, "--module": Draw.node, "--policy": Draw.policy,
-    "--device": lambda d: d.rng.choice(("h100", "a100", "b200", "x")), "--machine": lambda d: d.rng.choice((*BUILT_IN, "m.toml")),
+    "--device": lambda d: d.rng.choice(("h100", "a100", "b200", "x")), "--machine": lambda d: d.rng.choice((*BUILT_IN, d.file("m.toml", MACHINE))),
     "--pass": lambda d: d.rng.choice(("0", "1", "-1", "x")), "--passes": Draw.pass_, "--require": Draw.pass_, "--disable": Draw.pass_,
     "--print-before": lambda d: d.rng.choice(("all", d.pass_())), "--print-after": lambda d: d.rng.choice(("all", d.pass_())),
     "--output": lambda d: d.rng.choice(("out.svg", "out.html", "out.json", "out.dot", "out.txt", "-", "none/out.txt", "a.txt")),
-    "-o": lambda d: d.rng.choice(("out.txt", "-", "a.txt")), "--select": Draw.rule, "--ignore": Draw.rule,
+    "-o": lambda d: d.rng.choice(("out.txt", "-", "a.txt", *d.files)), "--select": Draw.rule, "--ignore": Draw.rule,
     "--shape": lambda d: f"{d.node().lstrip('%')}={d.rng.choice(('2,3', '', '0', '-1', '8', 'x', '9999999999'))}",
     "--dtype": lambda d: f"{d.node().lstrip('%')}={d.rng.choice(('f32', 's8', 'bf16', 'x'))}",
-    "--baseline": lambda d: d.file("b.json", BASELINE), "--write-baseline": lambda d: "new.json", "--require-fused": lambda d: f"{d.op()},{d.op()}",
+    "--baseline": lambda d: d.file("b.json", BASELINE), "--write-baseline": lambda d: d.rng.choice(("new.json", "a.txt", *d.files)), "--require-fused": lambda d: f"{d.op()},{d.op()}",
     "--fusion-log": lambda d: d.file("fusion.log", d.rng.choice(LOGS)), "--config": lambda d: d.file("irscope.toml", d.config()),
     "--max-traffic": lambda d: d.rng.choice(("1KiB", "5", "1e9", "x")), "--max-memory": lambda d: d.rng.choice(("1KiB", "5", "1TB", "")),
     "--inputs": lambda d: d.file("x.npz", arrays(d.text, d.rng)), "--weights": lambda d: d.file("w.npz", arrays(d.text, d.rng)),
     "--constants": lambda d: d.file("c.npz", arrays(d.text, d.rng)), "--expect": lambda d: d.file("e.npz", arrays(d.text, d.rng)),
-    "--oom": lambda d: d.file("oom.log", d.rng.choice(OOM)), "--expect-from": lambda d: d.rng.choice(("a.txt", "b.txt", "none.txt")), "--save-outputs": lambda d: d.rng.choice(("out.npz", "x.npz")), "--cpu": lambda d: d.rng.choice(("v2", "v3", "v4", "haswell", "znver4", "x")),
+    "--oom": lambda d: d.file("oom.log", d.rng.choice(OOM)), "--expect-from": lambda d: d.rng.choice(("a.txt", "b.txt", "none.txt")), "--save-outputs": lambda d: d.rng.choice(("out.npz", "x.npz", "a.txt", *d.files)), "--cpu": lambda d: d.rng.choice(("v2", "v3", "v4", "haswell", "znver4", "x")),
     "--target": lambda d: d.rng.choice(("aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "nvptx64", "x-y")),
     "--fail-if": lambda d: d.rng.choice(("kernels>+0", "bytes>+5%", "ops.transpose>0", "x")), "--threads": lambda d: str(d.rng.choice((1, 2, 3))),
     "--partitions": lambda d: str(d.rng.choice((1, 2, 4, 8))),

@@ -45,7 +45,7 @@ from irscope.graph.dump import MAX_ATTR_CHARACTERS
 from irscope.graph.node import WORK
 from irscope.graph.types import agree
 from irscope.ops import hlo
-from irscope.source import SourceText
+from irscope.source import SourceText, UserError
 
 F2, S3 = tensor("f32", 2), tensor("s32", 3)
 OPEN, NAMED, BOUNDED = DynamicDim(), DynamicDim("batch"), DynamicDim("n", 8)
@@ -200,7 +200,7 @@ def test_users_of_a_graph_and_what_the_text_writes() -> None:
     assert [[user.name for user in users] for users in graph.users()] == [["a"], ["a"], ["c", "b"], ["r"], ["r"], []]
     graph.nodes[2].synthetic = True
     assert [node.name for node in graph.shown()] == ["x", "y", "c", "b", "r"]
-    with pytest.raises(ValueError, match="graph g has no result"):
+    with pytest.raises(UserError, match="g has no result"):
         Graph("g").result()
     plain = Node(hlo.negate, "n", F2)
     assert (plain.loc, plain.index, plain.synthetic, plain.operands, plain.bodies, plain.origin, dict(plain.attrs)) == (-1, -1, False, (), (), (), {})

@@ -13,7 +13,7 @@ from irscope.expand.torchscript.program import Handler, TorchProgram
 from irscope.expand.torchscript.structure import has_tensor
 from irscope.formats.torchscript.abstract import Scalar, Tensor
 from irscope.graph import Node
-from irscope.graph.dtypes import PRED
+from irscope.graph.dtypes import PRED, S64
 from irscope.ops.faults import TypeFault
 
 MAX_UNROLLED = 256
@@ -65,6 +65,8 @@ def repeated(program: TorchProgram, loop: RolledLoop) -> list[Any]:
         raise TypeFault(f"the number of trips is of type {type(trips).__name__}")
     if isinstance(trips, float) and not trips.is_integer():
         raise TypeFault(f"the number of trips is {trips}")
+    if isinstance(trips, Scalar | Tensor):
+        trips = _counted(program, trips)
     done = 0
     while not isinstance(condition, Scalar | Tensor) and not isinstance(trips, Scalar | Tensor):
         if not condition or done >= trips:
@@ -77,6 +79,15 @@ def repeated(program: TorchProgram, loop: RolledLoop) -> list[Any]:
         condition, carried = _known(got[0]), got[1:]
         done += 1
     return roll(program, replace(loop, trips=trips, condition=condition, carried=carried, done=done))
+
+
+def _counted(program: TorchProgram, trips: Scalar | Tensor) -> Scalar:
+    """A number of trips that only data tell, as an int. Raises TypeFault where it is of another type, or of several elements."""
+    t = program.t
+    number = trips.node if isinstance(trips, Scalar) else trips.get()
+    if t.dtype(number).kind not in ("int", "uint", "pred"):
+        raise TypeFault(f"the number of trips is of type {t.dtype(number)}")
+    return Scalar(t.convert(t.reshape(number, ()), S64), "int")
 
 
 def _known(value: Any) -> Any:

@@ -6,12 +6,12 @@
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.export.signature import USER_INPUT, Signature
 from irscope.source.budget import tick
+from irscope.source.data_text import json_value
 
 PROTOCOL = 1
 """The version of torch's format (torch/utils/_pytree.py), which comes first."""
@@ -58,8 +58,8 @@ def _fields(held: Record) -> Fields:
 
 def _tree(spec: str) -> Record:
     try:
-        held = json.loads(spec)
-    except (ValueError, RecursionError):
+        held = json_value(spec)
+    except ValueError:
         raise BadRecord("the pytree is no JSON") from None
     if not isinstance(held, list) or len(held) != 2 or held[0] != PROTOCOL:
         raise BadRecord(f"the pytree is not of the protocol {PROTOCOL}")
@@ -116,7 +116,7 @@ def _listed(node: Record) -> list[object]:
     """The list that the context of a node is, as JSON in a text; empty for another context."""
     context = node.values.get("context")
     try:
-        held = json.loads(context) if isinstance(context, str) else context
-    except (ValueError, RecursionError):
+        held = json_value(context) if isinstance(context, str) else context
+    except ValueError:
         return []
     return held if isinstance(held, list) else []

@@ -4,11 +4,11 @@
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irscope.source.budget import require, tick
+from irscope.source.data_text import json_value
 
 KINDS: dict[type, str] = {str: "a text", int: "a number", float: "a number", bool: "a bool", dict: "an object", list: "a list",
                           type(None): "null"}
@@ -26,9 +26,7 @@ def parse(data: bytes, what: str) -> Record:
     if not data.strip():
         raise BadRecord("it is empty: JSON is expected")
     try:
-        found = json.loads(data)
-    except RecursionError:
-        raise BadRecord("the JSON is nested too deeply") from None
+        found = json_value(data)
     except ValueError as error:
         raise BadRecord(f"it is no JSON: {str(error)[:100]}") from None
     return Record(found, "")

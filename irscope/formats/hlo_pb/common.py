@@ -1,12 +1,12 @@
 """What any instruction may have, as HLO text: metadata, frontend attributes, statistics, sharding, the backend's configuration."""
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from irscope.formats.hlo.spelling import quoted
 from irscope.formats.hlo_pb.devices import sharding_text
 from irscope.formats.hlo_pb.record import Record
+from irscope.source.data_text import json_value
 
 _STRINGS = ("op_type", "op_name", "source_file")
 _NUMBERS = ("source_line", "source_end_line", "source_column", "source_end_column", "stack_frame_id",
@@ -56,8 +56,8 @@ def config_text(config: str) -> str:
     """The configuration of a backend: a JSON object as it is, any other text quoted."""
     if config.startswith("{") and config.endswith("}"):
         try:
-            if isinstance(json.loads(config), dict):
+            if isinstance(json_value(config), dict):
                 return config.replace("\n", " ")
-        except (ValueError, RecursionError):
+        except ValueError:
             pass
     return quoted(config)

@@ -1,7 +1,6 @@
 """What torch.compile says of the compilation of one frame, from a trace or a log: stages, graph breaks, recompiles, guards, times."""
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from dataclasses import dataclass, field
 from irscope.formats.inductor.trace_records import Trace, TraceRecord
 from irscope.graph.attributes import Attributes, attribute
 from irscope.source import SourceText
+from irscope.source.data_text import json_value
 
 STAGES = {
     "dynamo_output_graph": "dynamo",
@@ -192,8 +192,8 @@ def guards_in(text: str) -> tuple[str, ...]:
 
 def _recompiled(mine: Compilation, record: TraceRecord) -> None:
     try:
-        given = json.loads(record.payload)
-    except (ValueError, RecursionError):
+        given = json_value(record.payload)
+    except ValueError:
         given = record.payload
     reasons = given if isinstance(given, list) else [given]
     add_recompile(mine, (line for reason in reasons for line in str(reason).splitlines()), record.offset, mine.place)

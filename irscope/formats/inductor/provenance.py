@@ -1,8 +1,9 @@
 """``inductor_provenance_tracking_node_mappings.json``: which nodes of the FX graph each kernel computes."""
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
+
+from irscope.source.data_text import json_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,8 @@ class Provenance:
 def read_provenance(text: str) -> Provenance:
     """The mappings in a file; empty where it is damaged."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = json_value(text)
+    except ValueError:
         return Provenance()
     return Provenance(_mapping(data, "cppCodeToPost"), _mapping(data, "postToPre"))
 

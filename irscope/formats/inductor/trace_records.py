@@ -10,7 +10,6 @@ damaged are findings, and the others are read.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +17,7 @@ from irscope.formats.inductor.findings import BAD_PAYLOAD, BAD_RECORD
 from irscope.formats.inductor.glog import LogLine, log_line
 from irscope.source import Finding, Severity, SourceText
 from irscope.source.budget import tick
+from irscope.source.data_text import json_value
 
 ENVELOPE = frozenset(("frame_id", "frame_compile_id", "attempt", "has_payload", "compiled_autograd_id", "rank", "stack", "timestamp",
                       "thread", "pathname", "lineno", "process"))
@@ -101,8 +101,8 @@ class _Reader:
 
     def _record(self, line: LogLine, payload: list[str]) -> None:
         try:
-            data = json.loads(line.text)
-        except (ValueError, RecursionError) as error:
+            data = json_value(line.text)
+        except ValueError as error:
             self._damage(line.begin, f"a record is not JSON: {error}", max(1, len(line.text)))
             return
         if not isinstance(data, dict):

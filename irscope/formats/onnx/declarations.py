@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import re
-from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ from irscope.formats.onnx.attributes import Sparse
 from irscope.formats.onnx.operands import Operand, arranged
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
+from irscope.source.data_text import python_literal
 
 SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*)(?:;(?P<attributes>.*))?\)$")
 COMMA = re.compile(r",(?![^(\[]*[)\]])")
@@ -88,5 +88,5 @@ def _attribute(text: str) -> Attribute:
     head, equals, default = text.partition("=")
     required = head.endswith("!")
     name, _, kind = head.rstrip("!").partition(":")
-    value = literal_eval(default) if equals else None
+    value = python_literal(default) if equals else None
     return Attribute(name.strip(), kind.strip() or type(value).__name__, value, required)

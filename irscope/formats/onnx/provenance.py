@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from ast import literal_eval
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irscope.formats.onnx.package import Proto
 from irscope.graph import SourceLine
+from irscope.source.data_text import python_literal
 
 SCOPES, STACK, FX_NODE = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
 """The metadata of torch.onnx."""
@@ -39,8 +39,8 @@ def origin_of(proto: Proto) -> Origin:
 def _scope(text: str) -> str:
     """The innermost module in a list of scopes, whose last entry is the operation."""
     try:
-        scopes = literal_eval(text) if text else []
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        scopes = python_literal(text) if text else []
+    except ValueError:
         return ""
     named = [s for s in scopes[:-1] if isinstance(s, str) and s] if isinstance(scopes, list) else []
     return named[-1].replace(".", "/") if named else ""

@@ -17,6 +17,7 @@ from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
 from irscope.source.budget import require
+from irscope.source.reads import note_read
 
 EXTERNAL = 1
 """TensorProto.DataLocation."""
@@ -54,6 +55,7 @@ def literal_of(tensor: Proto, folder: ModelFolder) -> Literal | str:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         name = str(tensor.name)
         folder.is_used = True
+        note_read(os.path.join(folder.path, entries.get("location", "")))
         return Literal(type, None, False, lambda _: _external(entries, name, type, folder.path))
     data = tensor.raw_data if tensor.HasField("raw_data") else None
     field = FIELDS.get(dtype.name, "int32_data")

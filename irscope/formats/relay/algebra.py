@@ -112,6 +112,16 @@ class Relay(Tensors):
         if self.dtype(x) is not self.dtype(y):
             raise TypeFault(f"equal dtypes are needed, got {word_of(self.dtype(x))} and {word_of(self.dtype(y))}")
 
+    def binary(self, name: str, x: Node, y: Node) -> Node:
+        """An elementwise operator of two operands of one element type, which are broadcast to one shape."""
+        self.same_dtype(x, y)
+        return super().binary(name, x, y)
+
+    def compare(self, direction: str, x: Node, y: Node) -> Node:
+        """``direction`` is EQ NE LT LE GT GE; both operands are of one element type."""
+        self.same_dtype(x, y)
+        return super().compare(direction, x, y)
+
     def together(self, *xs: Node) -> list[Node]:
         """All operands broadcast to their common shape. Raises TypeFault that names the axes that do not fit."""
         shape: tuple[int, ...] = ()

@@ -11,6 +11,7 @@ from typing import Any
 from irscope.graph import DTYPES, DType, Module, TensorType, Type
 from irscope.lazy import np
 from irscope.ops.attrs import Literal
+from irscope.source.data_text import first_json_value, whole_number
 
 MAGIC = 0xDD5E40F096B4A13F
 KINDS = {0: "s", 1: "u", 2: "f", 4: "bf"}
@@ -87,7 +88,7 @@ def constants_of(text: str) -> dict[str, Literal]:
     if begin < 0:
         return {}
     try:
-        table: dict[str, Any] = json.JSONDecoder().raw_decode(text[begin:])[0]
+        table: dict[str, Any] = first_json_value(text[begin:])
         arrays = [decode(base64.b64decode(word)) for word in table.get("b64ndarrays", [])]
         nodes = table["nodes"]
         root = nodes[table["root"]]
@@ -95,8 +96,8 @@ def constants_of(text: str) -> dict[str, Literal]:
         for key, at in zip(root.get("keys", []), root.get("data", []), strict=False):
             for number, item in enumerate(nodes[at].get("data", [])):
                 data = nodes[item].get("attrs", {}).get("data")
-                if key.endswith("Constant") and data is not None and int(data) < len(arrays):
-                    found[f"meta[{key}][{number}]"] = arrays[int(data)]
+                if key.endswith("Constant") and data is not None and whole_number(data) < len(arrays):
+                    found[f"meta[{key}][{number}]"] = arrays[whole_number(data)]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, struct.error):  # JSON and arrays from outside
         return {}
     return found

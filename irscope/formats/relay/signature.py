@@ -8,7 +8,6 @@ default is None or missing. Only this file compares a call with its declaration.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from irscope.graph import UNKNOWN, DType, NamedType, TensorType, TupleType, Type
 from irscope.graph.dtypes import PRED
 from irscope.ops.faults import TypeFault
 from irscope.source import did_you_mean
+from irscope.source.data_text import python_literal
 
 COMPARE = "compare it with something, such as greater(%x, 0f)"
 CLASSES: dict[str, tuple[str, Callable[[DType], bool], str]] = {
@@ -145,7 +145,7 @@ class DeclaredAttribute:
         """``axis=-1``, ``units!``, ``axis: int=None``. Raises KeyError for a name of unknown kind."""
         head, equals, written = (part.strip() for part in text.partition("="))
         name, _, kind = (part.strip() for part in head.rstrip("!").partition(":"))
-        default = ast.literal_eval(written) if equals else None
+        default = python_literal(written) if equals else None
         return cls(name, not equals, default, kind or _kind(name, default))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from irscope.fusion.xla.durations import single
 from irscope.source import UserError, did_you_mean
+from irscope.source.reads import note_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ DEVICES: dict[str, Device] = {
 """H100 SXM, A100 SXM 80 GB and B200, from XLA's target texts."""
 
 
+LEAST, MOST = 1e-3, 1e18
+"""What a number of a target text may be."""
+
+
 def device_named(name: str | None) -> Device:
     """A device by name (default: h100), or by the file that holds XLA's target text. Raises UserError for anything else."""
     if name is None:
@@ -59,16 +64,23 @@ def device_named(name: str | None) -> Device:
     if not path.is_file():
         raise UserError(f"there is no device {name!r}",
                         did_you_mean(name, DEVICES) or f"the devices are: {', '.join(DEVICES)}; or name a file with XLA's target text")
+    note_read(path)
     return device_of(path.read_text(encoding="utf-8", errors="replace"), path.stem)
 
 
 def device_of(text: str, name: str) -> Device:
-    """The device that a target text (GpuTargetConfigProto) describes. Raises UserError when it lacks a number."""
+    """The device that a target text (GpuTargetConfigProto) describes. Raises UserError when it lacks a number, or has an impossible one."""
     def number(key: str) -> float:
         found = re.search(rf"^\s*{key}:\s*([0-9.eE+]+)", text, re.MULTILINE)
         if found is None:
             raise UserError(f"{name} is not a target text of XLA: it has no {key}", "it begins with gpu_device_info {")
-        return float(found[1])
+        try:
+            value = float(found[1])
+        except ValueError:
+            value = 0.0
+        if not LEAST <= value <= MOST:
+            raise UserError(f"{name}: {key} is {found[1][:40]}", f"it is a number from {LEAST:g} to {MOST:g}")
+        return value
 
     major = re.search(r"\bmajor:\s*(\d+)", text)
     minor = re.search(r"cuda_compute_capability\s*\{[^}]*\bminor:\s*(\d+)", text)

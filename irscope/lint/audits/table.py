@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,6 +10,7 @@ from importlib import import_module
 from irscope.graph import Module
 from irscope.lint.audits.timeline import Timeline
 from irscope.source import UserError, did_you_mean
+from irscope.source.data_text import strict_json
 
 AUDITS = ("dtype", "shape", "layout", "memory", "parallel")
 TEXTS = ("full", "concise", "json", "jsonl", "markdown")
@@ -56,9 +56,9 @@ def write_audits(files: list[FileAudit], format: str) -> str:
     if format not in TEXTS:
         raise UserError(f"an audit is no list of findings, which {format} is for", f"formats of --audit: {', '.join(TEXTS)}")
     if format == "json":
-        return json.dumps({"version": 1, "files": [_as_dict(file) for file in files]}, indent=1)
+        return strict_json({"version": 1, "files": [_as_dict(file) for file in files]}, indent=1)
     if format == "jsonl":
-        return "\n".join(json.dumps({"file": file.file, **_table_dict(table)}) for file in files for table in file.tables)
+        return "\n".join(strict_json({"file": file.file, **_table_dict(table)}) for file in files for table in file.tables)
     write = _markdown if format == "markdown" else _text
     return "\n\n".join(write(file, table) for file in files for table in file.tables)
 

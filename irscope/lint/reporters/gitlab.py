@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 from irscope.lint.baseline import fingerprint
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.user_line import user_line
 from irscope.source import Finding, Severity
+from irscope.source.data_text import strict_json
 
 LEVELS = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 
@@ -22,7 +22,7 @@ def write(report: Report) -> str:
             print_ = f"{fingerprint(finding)}-{file.file}"
             issues.append(_issue(file, finding, print_, seen[print_]))
             seen[print_] += 1
-    return json.dumps(issues, indent=1)
+    return strict_json(issues, indent=1)
 
 
 def _issue(file: FileReport, finding: Finding, print_: str, earlier: int) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 from irscope.lint.edges import Edge
@@ -11,6 +10,7 @@ from irscope.lint.proven.words import sentence
 from irscope.lint.report import FileReport, Report, Statistic
 from irscope.lint.stages import Stages
 from irscope.source import Finding, Step
+from irscope.source.data_text import strict_json
 
 
 def write(report: Report) -> str:
@@ -18,7 +18,7 @@ def write(report: Report) -> str:
     worth: dict[str, object] = {"version": 1, "files": [as_dict(file) for file in report.files]}
     if report.statistics:
         worth["statistics"] = [statistic_dict(row) for row in report.by_rule()]
-    return json.dumps(worth, indent=1)
+    return strict_json(worth, indent=1)
 
 
 def statistic_dict(row: Statistic) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +11,7 @@ from irscope.lint.gate import all_documented
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.user_line import user_line
 from irscope.source import Finding, Severity, Step
+from irscope.source.data_text import strict_json
 from irscope.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -39,7 +39,7 @@ def write(report: Report) -> str:
         left = f"{len(described) - len(shown)} findings of least weight are left out: a run holds {MAX_RESULTS}"
         notes = [{"level": "warning", "message": {"text": left}}]
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
+    return strict_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
 def _saved(finding: Finding) -> float:

@@ -268,6 +268,7 @@ def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
     """The grid of source positions of an affine map (N, 2, 3), from -1 to 1."""
     h, w = each(a.target_shape, 2)
     n = t.shape(theta)[0]
+    table_of(h * w)
     rows = np.linspace(-1, 1, h) if h > 1 else np.zeros(1)
     columns = np.linspace(-1, 1, w) if w > 1 else np.zeros(1)
     base = np.stack([np.broadcast_to(columns, (h, w)), np.broadcast_to(rows[:, None], (h, w)), np.ones((h, w))]).reshape(3, h * w)

@@ -10,7 +10,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import np
-from irscope.ops.checked import at_least, nonzero, real
+from irscope.ops.checked import at_least, nonzero, real, table
 from irscope.ops.faults import TypeFault
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -146,7 +146,7 @@ def linspace_between(t: Torch, start: object, end: object, n: int, dtype: int | 
 def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object
              ) -> Node:
     real("the ends of logspace", start, end)
-    at_least(0, "the steps of logspace", n)
+    table("the values of logspace", at_least(0, "the steps of logspace", n))
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch converts the ends and the base to that type first
         real("the base of logspace", base)
@@ -218,10 +218,17 @@ def tensor_list(t: Torch, data: list[object], dtype: int | None, device: object,
 @operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    _require_grid(rows, columns)
     return t.array(np.stack(np.tril_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
 
 
 @operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    _require_grid(rows, columns)
     return t.array(np.stack(np.triu_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
+
+
+def _require_grid(rows: int, columns: int) -> None:
+    """Raise TypeFault for sizes of which no triangle is computed."""
+    table("the triangle", at_least(0, "the rows", rows), at_least(0, "the columns", columns))

@@ -12,7 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64
 from irscope.lazy import np
-from irscope.ops.checked import at_least, nonzero
+from irscope.ops.checked import at_least, nonzero, table
 from irscope.ops.faults import TypeFault
 
 NONE, BY_ROOT, BY_N = 0, 1, 2
@@ -227,10 +227,12 @@ def ifftshift(t: Torch, x: Node, dim: list[int] | None) -> Node:
 
 @operator(f"fft_fftfreq(int n, float d=1., {OPTIONS})")
 def fftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    table("the frequencies", n)
     step = 1 / (at_least(1, "n", n) * nonzero("d", d))
     return t.array(np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)]) * step, t.dtype_number(dtype, F32))
 
 
 @operator(f"fft_rfftfreq(int n, float d=1., {OPTIONS})")
 def rfftfreq(t: Torch, n: int, d: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    table("the frequencies", n)
     return t.array(np.arange(n // 2 + 1) * (1 / (at_least(1, "n", n) * nonzero("d", d))), t.dtype_number(dtype, F32))

@@ -9,7 +9,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.lazy import Array, np
-from irscope.ops.checked import at_least
+from irscope.ops.checked import at_least, table
 from irscope.ops.faults import TypeFault
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
@@ -26,9 +26,8 @@ def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
     def axis(count: int) -> Array:
         at = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
         return at if corners else at * (count - 1) / count
+    table("the grid", *(at_least(1, "a size of the grid", length) for length in spatial))
     places = np.meshgrid(*map(axis, spatial), indexing="ij")
-    for length in spatial:
-        at_least(1, "a size of the grid", length)
     base = np.stack([*reversed(places), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
     grid = t.dot(theta, t.array(base, t.dtype(theta)), ([2], [1]))
     return t.reshape(t.swap(grid, 1, 2), (n, *spatial, len(spatial)))

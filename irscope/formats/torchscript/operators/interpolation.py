@@ -12,7 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64, U8
 from irscope.lazy import Array, np
-from irscope.ops.checked import at_least, in_step, real
+from irscope.ops.checked import at_least, in_step, real, table
 from irscope.ops.faults import TypeFault
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
@@ -22,6 +22,8 @@ NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)
 """Interpolation operators by torch name: the mode, and the number of dimensions."""
 CUBIC = -0.75
 """The parameter of torch's cubic convolution."""
+SMALLEST_FACTOR = 1e-9
+"""A smaller factor has no reciprocal that counts elements."""
 SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
 """How far the filters of antialiased resizing reach, in elements of the coarser grid."""
 
@@ -36,12 +38,15 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> Array:
 
 def _step(have: int, want: int, scale: float | None) -> float:
     """The distance of two result elements in the input: by the factor, or where torch ignores it, by the sizes."""
-    return 1 / scale if scale is not None and scale > 0 else have / at_least(1, "a result's size", want)
+    if scale is not None and scale > 0:
+        return 1 / at_least(SMALLEST_FACTOR, "a factor", scale)
+    return have / at_least(1, "a result's size", want)
 
 
 def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]:
     """The element of the input that each result element is."""
     factor = np.float32(_step(have, want, scale))
+    table("the places of a resized dimension", want)
     return [min(floor((i + (0.5 if exact else 0.0)) * factor), have - 1) for i in range(want)]
 
 
@@ -78,6 +83,7 @@ def _of_bytes(t: Torch, x: Node, d: int, matrix: Array) -> Node:
 
 def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> Array:
     """f64[have, want]: the weight of each input element in each result element."""
+    table("the weights of an interpolation", have, want)
     if mode in SUPPORTS:
         return _filtered_band(have, want, mode, align, scale)
     place = positions(have, want, align, scale)

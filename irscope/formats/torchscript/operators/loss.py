@@ -220,7 +220,7 @@ def multilabel_margin_loss(t: Torch, x: Node, y: Node, reduction: int) -> Node:
     own = t.gather_elements(x, safe, 1)
     short = t.maximum(t.plus(t.sub(t.unsqueeze(x, 1), t.unsqueeze(own, 2)), 1), t.array(0, t.dtype(x)))
     counted = t.binary("and", t.unsqueeze(named, 2), t.unsqueeze(t.unary("not", right), 1))
-    total = t.scale(t.sum(t.select(counted, short, t.like(short, 0)), [1, 2]), 1 / c)
+    total = t.scale(t.sum(t.select(counted, short, t.like(short, 0)), [1, 2]), 1 / nonzero("the number of classes", c))
     return reduced(t, t.reshape(total, ()) if single and reduction == 0 else total, reduction)
 
 
@@ -236,5 +236,5 @@ def multi_margin_loss(t: Torch, x: Node, y: Node, p: int, margin: float, w: Node
     if w is not None:
         loss = t.mul(loss, t.unsqueeze(t.take(w, y, 0), 1))
     others = t.compare("NE", t.iota(t.shape(x), 1, t.dtype(y)), t.unsqueeze(y, 1))
-    total = t.scale(t.sum(t.select(others, loss, t.like(loss, 0)), [1]), 1 / t.shape(x)[1])
+    total = t.scale(t.sum(t.select(others, loss, t.like(loss, 0)), [1]), 1 / nonzero("the number of classes", t.shape(x)[1]))
     return reduced(t, t.reshape(total, ()) if single and reduction == 0 else total, reduction)

@@ -136,7 +136,7 @@ def _times(t: Torch, made: Node, grad: Node, reduction: int, n: int) -> Node:
     if reduction == 0:
         g = t.reshape(g, (n, 1))
     made = t.mul(made, g)
-    return t.scale(made, 1 / n) if reduction == 1 else made
+    return t.scale(made, 1 / max(n, 1)) if reduction == 1 else made
 
 
 @operator("multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction)")

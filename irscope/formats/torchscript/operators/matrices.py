@@ -9,6 +9,7 @@ from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import S64
+from irscope.ops.checked import table
 
 
 def _band(t: Torch, x: Node, diagonal: int, upper: bool) -> Node:
@@ -115,6 +116,7 @@ def block_diag(t: Torch, tensors: list[Node]) -> Node:
 def vander(t: Torch, x: Node, n: int | None, increasing: bool = True) -> Node:
     x = x if t.rank(x) else t.reshape(x, (1,))
     count = t.shape(x)[-1] if n is None else n
+    table("the powers", count)
     powers = list(range(count)) if increasing else list(reversed(range(count)))
     type_: TensorType = t.type(x)
     base = t.unsqueeze(x, -1)

@@ -12,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64, S64
 from irscope.lazy import Array, np
+from irscope.ops.checked import table
 from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- windows
@@ -22,6 +23,7 @@ def _window(t: Torch, n: int, periodic: bool, dtype: int | None, shape: Callable
     if n < 2:
         return t.full((n,), 1, t.dtype_number(dtype, F32))
     last = n if periodic else n - 1
+    table("a window", n)
     return t.array(shape(np.arange(n, dtype=np.float64), last), t.dtype_number(dtype, F32))
 
 

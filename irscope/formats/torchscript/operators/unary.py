@@ -11,6 +11,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
 from irscope.lazy import ml_dtypes
+from irscope.ops.faults import TypeFault
 
 FLOAT_UNARY = {
     "exp": "exponential", "expm1": "exponential-minus-one", "log": "log", "log1p": "log-plus-one", "sqrt": "sqrt", "rsqrt": "rsqrt",
@@ -106,8 +107,14 @@ for _name, _hlo in (("floor", "floor"), ("ceil", "ceil"), ("round", "round-neare
     _rounding(_name, _hlo)
 
 
+MOST_DECIMALS = 308
+"""10 to this power, and to its negative, is a double."""
+
+
 @operator("round.decimals(Tensor self, *, int decimals)", "special_round(Tensor self, *, int decimals=0)")
 def round_decimals(t: Torch, x: Node, decimals: int) -> Node:
+    if abs(decimals) > MOST_DECIMALS:
+        raise TypeFault(f"{decimals} decimals are more than a float has")
     factor = 10.0 ** decimals
     return t.scale(t.unary("round-nearest-even", t.scale(x, factor)), 1 / factor)
 

@@ -15,7 +15,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.lazy import np
 from irscope.ops.attrs import Window
-from irscope.ops.checked import at_least, real
+from irscope.ops.checked import at_least, real, table
 from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- pooling
@@ -104,7 +104,7 @@ def _along(t: Torch, g: Node, d: int, matrix: object) -> Node:
 
 def _picking(places: Sequence[int], n: int) -> object:
     """The matrix that adds element i to ``places[i]`` of ``n``."""
-    matrix = np.zeros((len(places), n))
+    matrix = np.zeros(table("the weights of an interpolation", len(places), n))
     np.add.at(matrix, (np.arange(len(places)), np.asarray(places, np.int64)), 1)
     return matrix
 

@@ -1,0 +1,83 @@
+"""Parses data that a text holds: JSON, TOML, Python literals. Whatever is wrong with the text is a ValueError. Writes JSON.
+
+The parsers of Python raise other errors too: RecursionError for deep nesting, TypeError for the key of a dict that is a list. Only this
+file calls them.
+"""
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from irscope.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import ast
+    import tomllib
+else:
+    ast, tomllib = LazyModule("ast"), LazyModule("tomllib")
+
+
+def json_value(text: str | bytes | bytearray) -> Any:
+    """The value of a JSON text. Raises ValueError for another text, and for one that is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+def first_json_value(text: str) -> Any:
+    """The JSON value that a text begins with, whatever follows. Raises ValueError as :func:`json_value` does."""
+    try:
+        return json.JSONDecoder().raw_decode(text)[0]
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+def strict_json(value: object, **style: Any) -> str:
+    """The JSON text of a value; ``style`` as for json.dumps. Infinity and NaN, which Python writes and JSON does not have, become null.
+
+    >>> strict_json({"a": [1.5, float("nan")]})
+    '{"a": [1.5, null]}'
+    """
+    try:
+        return json.dumps(value, allow_nan=False, **style)
+    except ValueError:
+        return json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), **style)
+
+
+def toml_table(text: str) -> dict[str, Any]:
+    """The table of a TOML text. Raises ValueError for another text, and for one that is nested too deeply."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("the TOML is nested too deeply") from None
+
+
+def python_literal(text: str) -> Any:
+    """A number, text, list, tuple, dict or set as Python writes it. Raises ValueError for another text.
+
+    >>> python_literal("[1, 'a']")
+    [1, 'a']
+    >>> python_literal("{[]: 1}")
+    Traceback (most recent call last):
+    ...
+    ValueError: no Python literal: unhashable type: 'list'
+    """
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"no Python literal: {error}") from None
+
+
+def whole_number(value: object) -> int:
+    """A number of such data as an int. Raises ValueError for infinity, NaN and what is no number.
+
+    >>> whole_number(json_value("1e999"))
+    Traceback (most recent call last):
+    ...
+    ValueError: inf is no whole number
+    """
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    except (OverflowError, TypeError):
+        raise ValueError(f"{value!r} is no whole number") from None
