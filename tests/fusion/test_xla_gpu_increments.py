@@ -92,3 +92,21 @@ def test_the_reason_is_that_of_the_user_that_xla_asks_first() -> None:
     """Both kernels that compute ``mean`` refuse ``total``: one reduces too, and one would become a loop, which XLA asks first."""
     edge = verdicts("xla-gpu", GROUPS, ADD)["total", "mean"]
     assert (edge.fused, edge.reason) == ("none", "fusion into output of a reduce fusion would create a loop fusion")
+
+
+SPLIT = """
+  x = f32[4,16,16,32]{3,2,1,0} parameter(0)
+  y = f32[4,4]{1,0} parameter(1)
+  z = f32[] constant(0)
+  flat = f32[4,256,4,8]{3,2,1,0} bitcast(x)
+  partial = f32[4,4,8]{2,1,0} reduce(flat, z), dimensions={1}, to_apply=add
+  total = f32[4,4]{1,0} reduce(partial, z), dimensions={2}, to_apply=add
+  negated = f32[4,4]{1,0} negate(total)
+  ROOT out = f32[4,4]{1,0} multiply(negated, y)
+"""
+
+
+def test_a_reduction_that_a_pass_has_split_is_younger_than_its_user() -> None:
+    """Both ``total`` and ``negated`` gain 1.001 us. The youngest goes first: ``total``, which ``negated`` then keeps from ``out``."""
+    said = verdicts("xla-gpu", SPLIT, ADD)
+    assert (said["total", "negated"].fused, said["negated", "out"].fused) == ("all", "none")
