@@ -96,8 +96,8 @@ def _stage(instruction: Instruction, stem: str, scope: str) -> Stage:
 def _is_canonical_reduction(instruction: Instruction, scopes: dict[Instruction, str]) -> bool:
     """Whether a pass behind layout assignment has replaced a reduction of the program, which keeps its name.
 
-    ``ReductionLayoutNormalizer`` and ``ReductionDimensionGrouper`` (reduction_*.cc) reduce a bitcast of the operand, ``ReductionSplitter`` and
-    ``TreeReductionRewriter`` the result of another reduction of the same place in the program.
+    ``ReductionLayoutNormalizer`` and ``ReductionDimensionGrouper`` (reduction_*.cc) reduce a bitcast of the operand, ``ReductionSplitter``
+    and ``TreeReductionRewriter`` the result of another reduction of the same place in the program.
     """
     if instruction.op is not hlo.reduce:
         return False
