@@ -25,8 +25,10 @@ from irscope.fusion import EdgeVerdict, Plan
 from irscope.fusion.canonicalise import canonicalise, run_cpu
 from irscope.fusion.xla.early_gpu import rewritten
 from irscope.fusion.xla.gpu_device import device_named
+from irscope.fusion.xla.releases import GPU_REWRITING
 from irscope.fusion.xla_cpu import RELEASES, XlaCpuPolicy
-from irscope.fusion.xla_gpu import POLICY as GPU
+from irscope.fusion.xla_gpu import POLICY, XlaGpuPolicy
+from irscope.fusion.xla_gpu import RELEASES as GPU_RELEASES
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.source import UserError
 
@@ -204,12 +206,12 @@ def on_cpu(raw: str, before: str, policy: XlaCpuPolicy) -> tuple[Judged, Judged]
     return judged(truth, policy.plan_as_written(truth)), judged(ours, policy.plan_as_written(ours))
 
 
-def on_gpu(raw: str, before: str, device: str) -> tuple[Judged, Judged]:
+def on_gpu(raw: str, before: str, device: str, policy: XlaGpuPolicy = POLICY) -> tuple[Judged, Judged]:
     """The same of ``xla-gpu``. Triton kernels are opened and bitcasts left out on both sides: an edge is one between what computes."""
     chosen, truth, early = device_named(device), load(before).module(), load(raw).module()
-    _, canonical = rewritten(early, chosen)
-    made, mine = GPU.plan_rewritten(canonical if canonical is not None else canonicalise(early, lambda body, kept: None), chosen)
-    return flat(truth, GPU.plan_module(truth, device)), flat(made.module, mine)
+    _, canonical = rewritten(early, chosen, policy.release.rewriting or GPU_REWRITING)
+    made, mine = policy.plan_rewritten(canonical if canonical is not None else canonicalise(early, lambda body, kept: None), chosen)
+    return flat(truth, policy.plan_module(truth, device)), flat(made.module, mine)
 
 
 def flat(module: Module, plans: Iterable[Plan]) -> Judged:
@@ -294,7 +296,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--policy", choices=("xla-cpu", "xla-gpu"), default="xla-cpu")
-    parser.add_argument("--as-of", choices=RELEASES, default="jaxlib-0.10.2", help="of xla-cpu: the release that made the texts")
+    parser.add_argument("--as-of", choices=RELEASES | GPU_RELEASES, default="jaxlib-0.10.2", help="the release that made the texts")
     parser.add_argument("--device", default="h100", help="of xla-gpu")
     parser.add_argument("--raw", type=Path, help="folder of folders with raw.hlo, where FOLDER has before.hlo alone")
     parser.add_argument("--only", help="programs whose name fits")
@@ -312,7 +314,7 @@ def main() -> None:
                 print(inner.name)
             try:
                 if args.policy == "xla-gpu":
-                    count = compare(*on_gpu(*found, args.device), size, args.edges)
+                    count = compare(*on_gpu(*found, args.device, GPU_RELEASES[args.as_of]), size, args.edges)
                 else:
                     count = compare(*on_cpu(*found, RELEASES[args.as_of]), form, args.edges)
             except UserError as error:

@@ -1,10 +1,12 @@
-"""How often the policy ``xla-cpu`` decides as some release of jaxlib did: ``python benchmarks/release_agreement.py FOLDER...``.
+"""How often ``xla-cpu`` or ``xla-gpu`` decides as some release of jaxlib did: ``python benchmarks/release_agreement.py FOLDER...``.
 
 A FOLDER holds one folder for each program, with ``before.hlo``, XLA's dump from before its ``fusion`` pass, and ``vlog.txt``, what the same
 run logged; where ``after.hlo`` lies there too, the kernels that the log tells of are compared with those of that dump. Both come of
 
     XLA_FLAGS="--xla_dump_to=D --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=fusion"
     TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=instruction_fusion=5,cpu_instruction_fusion=3
+
+For ``xla-gpu`` (``--policy xla-gpu``) ``log.txt`` is the ``priority_fusion_dump.txt`` of a program compiled for a GPU, with or without one.
 
 The log is replayed, so that the truth is the compiler's own, whatever its release; the policy looks at the text alone. Edges whose producer
 is a parameter, a constant, a tuple or a part of one, or a bitcast, and those into a tuple, are trivial and not counted.
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -22,7 +24,9 @@ from irscope.api import load
 from irscope.fusion import EdgeVerdict
 from irscope.fusion.logs.verdicts import INSIDE, load_log
 from irscope.fusion.logs.xla_replay import Replay
-from irscope.fusion.xla_cpu import RELEASES, XlaCpuPolicy
+from irscope.fusion.policy import AsWritten
+from irscope.fusion.xla_cpu import RELEASES as CPU
+from irscope.fusion.xla_gpu import RELEASES as GPU
 from irscope.graph import Graph, Module, callees_first
 
 TRIVIAL = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "bitcast"))
@@ -65,9 +69,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--each", action="store_true", help="Every program that is not exact, with its edges.")
-    parser.add_argument("--as-of", choices=RELEASES, default=next(iter(RELEASES)), help="The release whose rules the policy follows.")
+    parser.add_argument("--policy", choices=("xla-cpu", "xla-gpu"), default="xla-cpu")
+    parser.add_argument("--as-of", help="The release whose rules the policy follows.")
     given = parser.parse_args()
-    policy = RELEASES[given.as_of]
+    releases: Mapping[str, AsWritten] = CPU if given.policy == "xla-cpu" else GPU
+    policy = releases[given.as_of or next(iter(releases))]
     print(f"{policy.version}\n{'set':24} {'modules exact':>12} {'edges right':>14}  {'fused P / R':>14}   {'unfused P / R':>13}   "
           f"{'XLA words':>12}   replay = dump")
     for folder in given.folders:
@@ -82,23 +88,23 @@ def main() -> None:
             print(f"    {n:4} x {what}")
 
 
-def compare(folder: Path, policy: XlaCpuPolicy) -> Tally:
+def compare(folder: Path, policy: AsWritten, device: str | None = None) -> Tally:
     """One program: the policy's verdicts on the text against the steps of the log."""
-    run, verdicts = judged(folder, policy)
+    run, verdicts = judged(folder, policy, device)
     tally = Tally(modules=1)
     for verdict in verdicts:
         count(tally, run, verdict, f"{verdict.producer.op.name} -> {verdict.consumer.op.name}")
     tally.exact = int(tally.right == tally.edges)
-    if (folder / "after.hlo").is_file():
+    if (folder / "after.hlo").is_file() and (folder / "vlog.txt").is_file():
         ours, theirs = replayed_kernels(run), dumped_kernels(load(folder / "after.hlo").module())
         tally.kernels, tally.kernels_right = sum(theirs.values()), sum((ours & theirs).values())
     return tally
 
 
-def judged(folder: Path, policy: XlaCpuPolicy) -> tuple[Replay, list[EdgeVerdict]]:
+def judged(folder: Path, policy: AsWritten, device: str | None = None) -> tuple[Replay, list[EdgeVerdict]]:
     """The run that the log of a program tells of, and the policy's verdicts on the edges that are no trivial ones."""
     module, run = read(folder)
-    verdicts = [v for plan in policy.plan_module(module) for v in plan.verdicts
+    verdicts = [v for plan in policy.plan_module(module, device) for v in plan.verdicts
                 if v.producer in run.home and v.consumer in run.home  # else inside a fusion of the text
                 and v.producer.op.name not in TRIVIAL and v.consumer.op.name != "tuple" and run.knows(v.consumer)]
     return run, verdicts
@@ -108,12 +114,13 @@ def judged(folder: Path, policy: XlaCpuPolicy) -> tuple[Replay, list[EdgeVerdict
 def read(folder: Path) -> tuple[Module, Replay]:
     """The text of a program, and the run that its log tells of; kept, for other policies are asked about it too."""
     module = load(folder / "before.hlo").module()
-    return module, replay(module, folder / "vlog.txt")
+    logs = (folder / "vlog.txt", folder / "log.txt")
+    return module, replay(module, next(path for path in logs if path.is_file()))
 
 
-def edges_apart(folder: Path, policy: XlaCpuPolicy) -> Iterator[tuple[str, str]]:
+def edges_apart(folder: Path, policy: AsWritten, device: str | None = None) -> Iterator[tuple[str, str]]:
     """The edges of a program that the policy decides otherwise than the log: how, by rule, and the edge."""
-    run, verdicts = judged(folder, policy)
+    run, verdicts = judged(folder, policy, device)
     for verdict in verdicts:
         truth = run.fused(verdict.producer, verdict.consumer)
         if truth != verdict.fused:

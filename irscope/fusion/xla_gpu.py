@@ -28,7 +28,7 @@ from irscope.fusion.xla.multiplied import is_to_come, multiplications, products_
 from irscope.fusion.xla.normalised import normalisations
 from irscope.fusion.xla.older_cost import EarlierCost, MergerCost
 from irscope.fusion.xla.printed import other_release
-from irscope.fusion.xla.releases import GPU_LATEST, GPU_RELEASES, GpuRelease
+from irscope.fusion.xla.releases import GPU_0_10_2, GPU_RELEASES, GPU_REWRITING, GpuRelease, Rewriting
 from irscope.fusion.xla.report import from_text, groups_of, opened, plan_of, taken_apart
 from irscope.fusion.xla.stage import HOW, computations, early_remarks, remarks
 from irscope.graph import Graph, Module, Node
@@ -47,7 +47,7 @@ class XlaGpuPolicy:
 
     name = "xla-gpu"
 
-    def __init__(self, release: GpuRelease = GPU_LATEST) -> None:
+    def __init__(self, release: GpuRelease = GPU_0_10_2) -> None:
         self.release = release
         self.version = f"xla-gpu@{release.name}"
         self._last: tuple[list[Graph], Device, list[Plan]] | None = None
@@ -69,7 +69,7 @@ class XlaGpuPolicy:
                 plans = attribute_plans(*self.plan_rewritten(canonical, chosen), graphs)
             else:
                 plans = self.plan_as_written(module, chosen)
-            if self.release is GPU_LATEST:
+            if self.release.rewriting is not None:
                 plans = report_products(plans, module, chosen, canonical.module if canonical is not None else None)
         self._last = (graphs, chosen, plans)
         return list(plans)
@@ -78,7 +78,7 @@ class XlaGpuPolicy:
         """A plan of a program that XLA has not seen: rewritten first, and reported in its own nodes."""
         chosen = device_named(device)
         with collector_paused():
-            canonical = canonicalise(module, lambda body, kept: run_gpu(body, chosen, kept))
+            canonical = canonicalise(module, lambda body, kept: run_gpu(body, chosen, kept, self._before))
             return attribute_plans(*self.plan_rewritten(canonical, chosen), computations(module))
 
     def rewrites(self, module: Module, device: str | None = None) -> bool:
@@ -94,7 +94,7 @@ class XlaGpuPolicy:
 
     def plan_as_written(self, module: Module, device: Device) -> list[Plan]:
         """Plan without any rewriting; adds the kernels of products that XLA has still to make."""
-        first = self.release is GPU_LATEST and is_to_come(module)
+        first = self.release.rewriting is not None and is_to_come(module)
         with collector_paused():
             return [self._plan(module, graph, device, lambda computation: put_kernels(computation, device, False) if first else None)
                     for graph in computations(module)]
@@ -103,7 +103,7 @@ class XlaGpuPolicy:
         """The module as XLA would rewrite it for a device, and the signs that it was not rewritten yet; None if it was."""
         last = self._early
         if last is None or last[0] is not module or last[1] != device:
-            last = self._early = (module, device, *rewritten(module, device))
+            last = self._early = (module, device, *rewritten(module, device, self._before))
         return last[2:]
 
     def _plan(self, module: Module, graph: Graph, device: Device, prepare: Callable[[Computation], None]) -> Plan:
@@ -140,10 +140,15 @@ class XlaGpuPolicy:
         return EarlierCost(device) if self.release.whole_rate else CostModel(device)
 
     @property
+    def _before(self) -> Rewriting:
+        """What the release does before fusion, as far as that is simulated."""
+        return self.release.rewriting or GPU_REWRITING
+
+    @property
     def _rewriting(self) -> str:
-        """A note on the rewriting of early texts, which follows the latest release only."""
-        same = self.release is GPU_LATEST
-        return "" if same else f"; the rewriting, and what is made of products, is that of {GPU_LATEST.name}, not of {self.release.name}"
+        """A note on the rewriting of early texts, where it is that of another release."""
+        same = self.release.rewriting is not None
+        return "" if same else f"; the rewriting, and what is made of products, is that of {GPU_0_10_2.name}, not of {self.release.name}"
 
     def remarks(self, module: Module, device: str | None = None) -> list[str]:
         """See :mod:`irscope.fusion.xla.stage`; for the latest release also what XLA's rewriters of normalisations and products do; the
@@ -155,7 +160,7 @@ class XlaGpuPolicy:
             found += early_remarks(module, self.version, exact, signs, unfollowed(module), NEAR)
         else:
             found += remarks(module, self.version, self.release.dump, BARRIERS)
-        if self.release is GPU_LATEST:
+        if self.release.rewriting is not None:
             made = products_of(module, chosen, canonical.module if canonical is not None else None).products
             placed = canonical is not None or (is_to_come(module) and any(product.is_made for product in made))
             found += normalisations(module, chosen, placed)
@@ -202,5 +207,5 @@ def _mark_triton(instruction: Instruction, config: str) -> None:
 
 
 POLICY = XlaGpuPolicy()
-RELEASES = {name: POLICY if release is GPU_LATEST else XlaGpuPolicy(release) for name, release in GPU_RELEASES.items()}
-"""The policy of each release, by its name; the latest first."""
+RELEASES = {name: POLICY if release is GPU_0_10_2 else XlaGpuPolicy(release) for name, release in GPU_RELEASES.items()}
+"""The policy of each release, by its name; the newest first."""

@@ -65,7 +65,7 @@ def planned(policy: str, text: str) -> Plan:
 
 
 def test_each_release_decides_for_itself() -> None:
-    assert list(releases_of("xla-gpu")) == ["jaxlib-0.10.2", "jaxlib-0.4.38", "jaxlib-0.4.35-instruction-fusion"]
+    assert list(releases_of("xla-gpu")) == ["jaxlib-0.12.0.1", "jaxlib-0.10.2", "jaxlib-0.4.38", "jaxlib-0.4.35-instruction-fusion"]
     assert version_of(EARLIER) == EARLIER and version_of(LATER) == LATER
     assert why(EARLIER, LOG, "e a") == "expensive-twice"
     assert why("xla-gpu", LOG, "e a") == why(LATER, LOG, "e a") == "fused"

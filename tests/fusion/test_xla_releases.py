@@ -166,12 +166,12 @@ def test_a_dump_of_another_release_than_the_one_named_is_told_apart(metadata: st
     assert not any("another release" in line for line in remarks(tanh(metadata), f"xla-cpu@{release}"))
 
 
-@pytest.mark.parametrize("metadata, release", [*WRITTEN[:2], (FRAMES, "jaxlib-0.10.2")])
+@pytest.mark.parametrize("metadata, release", [*WRITTEN[:2], (FRAMES, "jaxlib-0.12.0.1")])
 def test_xla_gpu_tells_such_a_dump_too(metadata: str, release: str) -> None:
     text = load(HEAD + f"  ROOT t = f32[4]{{0}} tanh(x), {metadata}\n}}\n").module()
     for policy in ("xla-gpu", "xla-gpu@jaxlib-0.4.38", "xla-gpu@jaxlib-0.4.35-instruction-fusion"):
         told = [line for line in remarks(text, policy) if "another release" in line]
-        assert len(told) == ((policy == "xla-gpu") != (release == "jaxlib-0.10.2"))
+        assert len(told) == ((policy == "xla-gpu") != (release == "jaxlib-0.12.0.1"))
         assert all(f"--policy xla-gpu@{release} decides as that one" in line for line in told)
 
 

@@ -29,7 +29,7 @@ from irscope.fusion.canonicalise.simplify import simplify
 from irscope.fusion.canonicalise.sorts import call_top, order_sort
 from irscope.fusion.canonicalise.ynnpack import call_library, takes
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.releases import LATEST, Rewriting
+from irscope.fusion.xla.releases import GPU_REWRITING, LATEST, Rewriting
 from irscope.graph import Node
 from irscope.ops import hlo
 
@@ -90,13 +90,13 @@ def run_common(entry: HloComputation, kept: Container[Node] = ()) -> None:
         assign_layouts(computation)
 
 
-def run_gpu(entry: HloComputation, device: Device, kept: Container[Node] = ()) -> None:
+def run_gpu(entry: HloComputation, device: Device, kept: Container[Node] = (), rewriting: Rewriting = GPU_REWRITING) -> None:
     """Rewrite a computation and everything that it calls, as XLA's GPU compiler would for a device before GemmFusion and what follows it.
 
-    ``kept`` are calls that the text forbids to inline.
+    ``kept`` are calls that the text forbids to inline, ``rewriting`` says how the release rewrites.
     """
     for computation in entry.computations():
-        computation.on_gpu = True
+        computation.on_gpu, computation.rewriting = True, rewriting
         inline_calls(computation, kept)
     for computation in entry.computations():
         computation.apply(drop_sharding, hlo.custom_call)

@@ -44,7 +44,9 @@ class Stage(IntEnum):
 def by_age(computation: Computation, order: Sequence[Instruction]) -> list[Instruction]:
     """A post-order of a computation as an order of age: by stage; within one, operands and lower numbers of the same stem first."""
     names = {instruction: _split(instruction.name) for instruction in order}
-    stages = {instruction: _stage(instruction, names[instruction][0][0], computation.scope(instruction.node)) for instruction in order}
+    scopes = {instruction: computation.scope(instruction.node) for instruction in order}
+    stages = {instruction: Stage.LAID_OUT if _is_canonical_reduction(instruction, scopes)
+              else _stage(instruction, names[instruction][0][0], scopes[instruction]) for instruction in order}
     for late in _numbered_later(order, names, stages):
         stages[late] = Stage.SIMPLIFIED
     before = _next_lower(order, names, stages)
@@ -89,6 +91,18 @@ def _stage(instruction: Instruction, stem: str, scope: str) -> Stage:
     if scope and stem.replace("_", "-") == instruction.op.name and scope.rpartition("/")[2] != stem:
         return Stage.LAID_OUT if instruction.op in MOVEMENT else Stage.SIMPLIFIED
     return Stage.INLINED if len(CALLED.findall(scope)) > 1 else Stage.PROGRAM
+
+
+def _is_canonical_reduction(instruction: Instruction, scopes: dict[Instruction, str]) -> bool:
+    """Whether a pass behind layout assignment has replaced a reduction of the program, which keeps its name.
+
+    ``ReductionLayoutNormalizer`` and ``ReductionDimensionGrouper`` (reduction_*.cc) reduce a bitcast of the operand, ``ReductionSplitter``
+    and ``TreeReductionRewriter`` the result of another reduction of the same place in the program.
+    """
+    if instruction.op is not hlo.reduce:
+        return False
+    operand = instruction.operands[0]
+    return operand.op is hlo.bitcast or (operand.op is hlo.reduce and scopes[operand] == scopes[instruction])
 
 
 def _numbered_later(order: Sequence[Instruction], names: dict[Instruction, Name], stages: dict[Instruction, Stage]) -> list[Instruction]:

@@ -15,17 +15,18 @@ from irscope.fusion.xla.grouping import group_reductions
 from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.normalised import is_early
 from irscope.fusion.xla.rebuilt import rebuilt
+from irscope.fusion.xla.releases import GPU_REWRITING, Rewriting
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Graph, Module, Node
 from irscope.graph.trace import Trace
 
 
-def rewritten(module: Module, device: Device) -> tuple[list[str], Canonical | None]:
+def rewritten(module: Module, device: Device, rewriting: Rewriting = GPU_REWRITING) -> tuple[list[str], Canonical | None]:
     """The module as XLA's GPU compiler would rewrite it, and the signs that it was not rewritten yet; None if it was."""
-    signs = early_signs(module, on_gpu=True)
+    signs = early_signs(module, on_gpu=True, rewriting=rewriting)
     if not signs and may_be_early(module) and is_early(module):
         signs = ["a product of other than two matrices"]
-    return rewrite_early(module, signs, lambda body, kept: run_gpu(body, device, kept))
+    return rewrite_early(module, signs, lambda body, kept: run_gpu(body, device, kept, rewriting))
 
 
 def put_kernels(computation: Computation, device: Device, early: bool, normalises: bool = True) -> None:

@@ -9,6 +9,7 @@ from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import kind_with, traits_of_both
 from irscope.fusion.xla.gpu_rules import NO_USERS, ONLY_BITCASTS, SLOWER, GpuRules, is_free_bitcast, is_fusible, is_triton, scatter_refusal
+from irscope.fusion.xla.increments import Increments
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.refusal import Refusal
@@ -32,6 +33,7 @@ class _Queue:
         self.computation = computation
         self.cost = cost or CostModel(device)
         self.rules = GpuRules(computation, self.cost)
+        self.increments = Increments(self.cost)
         self.outcome = Outcome(computation)
         self.heap: list[tuple[float, int, Instruction]] = []
         self.priority: dict[Instruction, float] = {}
@@ -69,14 +71,14 @@ class _Queue:
         return None
 
     def _update(self, producer: Instruction) -> None:
-        """Recompute the priority of a producer."""
-        self.priority.pop(producer, None)
-        priority = self._priority(producer)
+        """Update the priority of a producer."""
+        priority = self._priority(producer, self.priority.pop(producer, None))
         if priority >= 0:
             self.priority[producer] = priority
             heappush(self.heap, (-priority, -self.number[producer], producer))
 
-    def _priority(self, producer: Instruction) -> float:
+    def _priority(self, producer: Instruction, before: float | None) -> float:
+        """The priority of a producer in nanoseconds, which had the priority ``before`` (None: it was not in the queue)."""
         self.whole.pop(producer, None)
         self.blocked.discard(producer)
         if is_free_bitcast(producer):
@@ -86,10 +88,23 @@ class _Queue:
         if self._is_blocked(producer):
             self.blocked.add(producer)
             return NEVER
+        change = self.increments.change(producer) if before is not None else None
+        if before is not None and change is not None:
+            priority = before + change
+        else:
+            self.increments.estimated(producer)
+            unfused, fused = self.cost.gain(producer)
+            priority = unfused - fused
+        if priority < 0:
+            self.whole[producer] = Refusal(SLOWER, self._loss(producer, -priority))
+        return priority
+
+    def _loss(self, producer: Instruction, loss: float) -> str:
+        """A loss in nanoseconds, in words."""
         unfused, fused = self.cost.gain(producer)
         if unfused < fused:
-            self.whole[producer] = Refusal(SLOWER, f"{fused / 1000:.2f} us fused > {unfused / 1000:.2f} us apart")
-        return unfused - fused
+            return f"{fused / 1000:.2f} us fused > {unfused / 1000:.2f} us apart"
+        return f"a loss of {loss / 1000:.2f} us, as XLA updates its estimate while it fuses other kernels"
 
     def _is_blocked(self, producer: Instruction) -> bool:
         """Whether some user cannot take a producer, or all users are bitcasts. Users are tested again when they change."""
@@ -137,6 +152,7 @@ class _Queue:
         if is_free_bitcast(producer):
             consumers = [c for c in consumers if self._refusal(producer, c) is None]
         changed: dict[Instruction, None] = {}
+        self.increments.begin(producer, consumers, self.priority)
         for consumer in consumers:
             if is_free_bitcast(consumer):
                 continue
@@ -147,11 +163,13 @@ class _Queue:
                 if operand is not producer and operand.is_fusible \
                         and operand.op not in (hlo.constant, hlo.get_tuple_element, hlo.parameter):
                     changed[operand] = None
+                    self.increments.add(operand, fusion)
             changed[fusion] = None
         self._forget(producer)
         if not producer.users:
             changed.pop(producer, None)
             self.priority.pop(producer, None)
+            self.increments.invalidate(producer)
             self.computation.remove(producer)
         for instruction in changed:
             if self._is_candidate(instruction):
@@ -161,6 +179,7 @@ class _Queue:
         triton = is_triton(producer) or is_triton(consumer)
         kind = "triton" if triton else kind_with(consumer, producer)
         fusion = consumer
+        self.increments.invalidate(consumer)
         if consumer.body is None:
             self._forget(consumer)
             fusion = self.computation.wrap(consumer, kind)

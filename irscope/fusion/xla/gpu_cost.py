@@ -133,6 +133,16 @@ class CostModel:
         sums.changed = {}
         return LAUNCH * (len(users) + 1) + self.run(producer).time + sums.apart, LAUNCH * len(users) + sums.fused
 
+    def gain_of(self, producer: Instruction, users: list[Instruction]) -> float:
+        """Nanoseconds that fusing ``producer`` into some of its users saves, without its own launch."""
+        sums = self._sums.get(producer)
+        total = self.run(producer).time
+        for user in users:
+            known = sums.of.get(user) if sums is not None else None
+            apart, fused = known or (self.run(user).time, self._fuse(producer, user))
+            total += apart - fused
+        return total
+
     def run(self, instruction: Instruction) -> Run:
         """The time of one kernel by itself."""
         found = self._runs.get(instruction)

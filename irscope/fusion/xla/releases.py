@@ -113,28 +113,31 @@ class GpuRelease:
 
     ``by_priority``: priority fusion decides; else instruction fusion and the merger, which a release may have as an option
     (``--xla_gpu_enable_priority_fusion=false``). ``whole_rate``: its cost model truncates a unit's operations per nanosecond and looks only
-    at the first piece of a concatenation. ``sides``: how it joins kernels horizontally, None if it does not. ``dump``: the
-    suffix of its dumps from before fusion. ``more``: a further note on its results.
+    at the first piece of a concatenation. ``sides``: how it joins kernels horizontally, None if it does not. ``rewriting``: what it does
+    before, as far as the GPU compiler does it too; None: what it does, and makes of products, is not simulated, and that of
+    ``GPU_0_10_2`` is assumed. ``dump``: the suffix of its dumps from before fusion. ``more``: a further note on its results.
     """
 
     name: str
     by_priority: bool = True
     whole_rate: bool = False
     sides: SideBySide | None = None
+    rewriting: Rewriting | None = None
     dump: str = "before_priority-fusion"
     more: str = ""
 
 
 GPU_REWRITING = CPU_0_10_2.rewriting
-"""What the GPU compiler of the known releases does of it."""
-GPU_LATEST = GpuRelease("jaxlib-0.10.2")
+"""What the GPU compiler of jaxlib 0.10.2 does of it."""
+GPU_0_10_2 = GpuRelease("jaxlib-0.10.2", rewriting=GPU_REWRITING)
+GPU_0_12_0_1 = replace(GPU_0_10_2, name="jaxlib-0.12.0.1", rewriting=replace(GPU_REWRITING, reassociates=False))
 GPU_0_4_38 = GpuRelease("jaxlib-0.4.38", whole_rate=True, sides=SideBySide(later=True, results=32))
 GPU_0_4_35 = GpuRelease(
     "jaxlib-0.4.35-instruction-fusion", by_priority=False, whole_rate=True, sides=SideBySide(later=False, results=8),
     dump="before_fusion",
     more="these are the passes that jaxlib 0.4.35 runs with --xla_gpu_enable_priority_fusion=false, and was compared with; jaxlib ran "
          "earlier versions of them by default until 0.4.24, which were not compared: confidence near for 0.4.35, low for those")
-GPU_RELEASES: dict[str, GpuRelease] = {release.name: release for release in (GPU_LATEST, GPU_0_4_38, GPU_0_4_35)}
-"""By name; the first is the one that ``xla-gpu`` means."""
+GPU_RELEASES: dict[str, GpuRelease] = {release.name: release for release in (GPU_0_12_0_1, GPU_0_10_2, GPU_0_4_38, GPU_0_4_35)}
+"""By name, the newest first; ``xla-gpu`` means ``GPU_0_10_2``."""
 RELEASES: Mapping[str, Mapping[str, CpuRelease | GpuRelease]] = {"xla-cpu": CPU_RELEASES, "xla-gpu": GPU_RELEASES}
 """The releases of each compiler's policy."""

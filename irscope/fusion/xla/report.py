@@ -118,22 +118,33 @@ def _group(kernel: Instruction, members: list[Instruction]) -> Group:
 
 
 def _verdict(graph: Graph, producer: Node, consumer: Node, kernels_of: KernelsOf, outcome: Outcome) -> EdgeVerdict:
-    """The verdict on one edge over all copies of the consumer."""
-    fused, apart = 0, None
+    """The verdict on one edge over all copies of the consumer.
+
+    Several kernels with a copy may refuse the producer for different reasons. XLA tests the users of a producer in their order and stops at
+    the first that refuses, so that its reason is reported (``CanFuseWithAllNonBitcastUsers``, priority_fusion.cc).
+    """
+    fused, apart = 0, list[tuple[Instruction, Instruction]]()
     for copy, kernel in kernels_of[consumer]:
         source = _source(copy, kernel, producer)
         if source is None:
             fused += 1
-        elif apart is None:
-            apart = (source, kernel)
-    if apart is None:
+        else:
+            apart.append((source, kernel))
+    if not apart:
         return EdgeVerdict(graph, producer, consumer, "all")
-    source, kernel = apart
+    source, kernel = apart[0] if len(apart) == 1 else _first(apart)
     refusal = outcome.refusals.get((source.name, kernel))
     verdict = "some" if fused else "none"
     if refusal is None:
         return EdgeVerdict(graph, producer, consumer, verdict)
     return refused_edge(graph, producer, consumer, verdict, refusal)
+
+
+def _first(apart: list[tuple[Instruction, Instruction]]) -> tuple[Instruction, Instruction]:
+    """Of the kernels that read one value, with that value, the first in the order of its users."""
+    source = apart[0][0]
+    kernels = {kernel for value, kernel in apart if value is source}
+    return next(((source, user) for user in source.users if user in kernels), apart[0])
 
 
 def _through(graph: Graph, part: Node, consumer: Node, kernels_of: KernelsOf, outcome: Outcome) -> EdgeVerdict:
