@@ -64,7 +64,7 @@ def score(pairs: Pairs, truth: Mapping[Node, Iterable[Node]], like_before: Mappi
 
 
 def alike(module: Module) -> dict[Node, int]:
-    """Equal numbers for nodes of a module that no structure within ROUNDS steps, calls included, distinguishes."""
+    """Equal numbers for nodes of a module that no structure within ROUNDS steps, calls included, distinguishes, and for equal constants."""
     number = Numbering(Equality(frozenset(("control_predecessors",)), plain, None, by_value, elided=True, across=True), callees_first(module))
     colours: dict[Node, int] = {}
     callers: dict[Graph, list[tuple[Node, int]]] = {}
@@ -85,7 +85,8 @@ def alike(module: Module) -> dict[Node, int]:
             for node in graph.nodes:
                 above = tuple(colours[o] for o in node.operands)
                 below = tuple(sorted(colours[user] for user in users[graph][node.index]))
-                fresh[node] = table.setdefault((colours[node], above, below, outside), len(table))
+                key = colours[node] if node.op is hlo.constant else (colours[node], above, below, outside)
+                fresh[node] = table.setdefault(key, len(table))
         if len(set(fresh.values())) == len(set(colours.values())):
             return fresh
         colours = fresh

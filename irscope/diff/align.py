@@ -5,10 +5,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.diff.flat import Flat, closed_graphs, flatten
-from irscope.diff.labels import Side, Table, side
+from irscope.diff.labels import Sameness, Side, Table, side
 from irscope.diff.matching import Matcher
 from irscope.graph import Graph, Module, Node, Typing, callees_first
 from irscope.graph.numbering import Numbering
+from irscope.ops import hlo, sets
+
+REDUCTIONS = sets.hlo("reduce reduce-window")
 
 
 @dataclass(slots=True, eq=False)
@@ -47,30 +50,66 @@ def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[G
     """Align two graphs."""
     first, second = flatten(before, closed), flatten(after, closed)
     table = Table()
+    type = numbering.equality.type
     anchored = len(before.params) == len(after.params) and all(
-        numbering.equality.type(p.type) == numbering.equality.type(q.type) or not typed for p, q in zip(before.params, after.params, strict=True))
-    a, b = side(first, numbering, table, typed, anchored), side(second, numbering, table, typed, anchored)
-    Matcher(a, b).run(zip(first.params, second.params, strict=True) if anchored else ())
+        not typed or type(p.type) == type(q.type) for p, q in zip(before.params, after.params, strict=True))
+    same = Sameness(numbering, typed, anchored)
+    a, b = side(first, same, table), side(second, same, table)
+    params = zip(first.params, second.params, strict=True) if anchored else ()
+    Matcher(a, b).run((a.value_of[x], b.value_of[y]) for x, y in params)
     return a, b
+
+
+def _places(a: Side, b: Side) -> dict[int, int]:
+    """The pairs of places that pairs of values stand for: of several places with one value those whose users are pairs, then in order."""
+    mates: dict[int, int] = {}
+    taken: set[int] = set()
+    wished: dict[int, Counter[int]] = {}
+    for x in sorted(range(len(a.mate)), key=lambda x: -a.rank[x]):
+        y = a.mate[x]
+        if y < 0:
+            continue
+        mine, theirs = a.members[x], b.members[y]
+        pairs: list[tuple[int, int]] = []
+        if len(mine) == len(theirs) == 1:
+            pairs.append((mine[0], theirs[0]))
+        else:
+            votes = sorted(((n, p, q) for p in mine for q, n in wished.get(p, Counter()).items()), key=lambda vote: -vote[0])
+            for _, p, q in votes:
+                if p not in mates and q not in taken:
+                    mates[p] = q
+                    taken.add(q)
+                    pairs.append((p, q))
+            left = sorted((p for p in mine if p not in mates), key=a.flat.rank.__getitem__)
+            right = sorted((q for q in theirs if q not in taken), key=b.flat.rank.__getitem__)
+            pairs += zip(left, right, strict=False)
+        for p, q in pairs:
+            mates[p] = q
+            taken.add(q)
+            for s, t in zip(a.flat.operands[p], b.flat.operands[q], strict=False):
+                if a.mate[a.value_of[s]] == b.value_of[t]:
+                    wished.setdefault(s, Counter())[t] += 1
+    return mates
 
 
 def _collect(a: Side, b: Side, result: Alignment, votes: dict[Graph, Counter[Graph]]) -> None:
     """The pairs of nodes that pairs of places stand for: a node of a graph that is called twice has two places."""
     chosen: dict[Node, Counter[Node]] = {}
-    for x, y in enumerate(a.mate):
-        if y >= 0:
-            chosen.setdefault(a.flat.nodes[x], Counter())[b.flat.nodes[y]] += 1
-    frames = _frames(a, b)
+    mates = _places(a, b)
+    for p, q in mates.items():
+        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[q]] += 1
+    frames = _frames(a.flat, b.flat, mates)
     there: dict[tuple[int, str, int], list[Node]] = {}
     for node, frame, place in b.flat.aliases:
-        there.setdefault((frame, node.op.name, place), []).append(node)
+        there.setdefault((frame, node.op.name, b.value_of[place] if place >= 0 else -1), []).append(node)
     for node, frame, place in a.flat.aliases:
-        mate = a.mate[place] if place >= 0 else -1
+        mate = a.mate[a.value_of[place]] if place >= 0 and a.value_of[place] >= 0 else -1
         if frame not in frames or (place >= 0 > mate):
             continue
         found = there.get((frames[frame], node.op.name, mate))
         if found:
             chosen.setdefault(node, Counter())[found.pop(0)] += 1
+    split = _split(b)
     used: set[Node] = set(result.pairs.values())
     for node, others in chosen.items():
         other = next((o for o, _ in others.most_common() if o not in used), None)
@@ -78,18 +117,30 @@ def _collect(a: Side, b: Side, result: Alignment, votes: dict[Graph, Counter[Gra
             continue
         result.pairs[node] = other
         used.add(other)
-        for mine, theirs in zip(node.bodies, other.bodies, strict=False):
+        for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False):
             votes.setdefault(mine, Counter())[theirs] += 1
 
 
-def _frames(a: Side, b: Side) -> dict[int, int]:
+def _split(side: Side) -> dict[Node, Node]:
+    """Reductions in two steps whose first one is paired with nothing, by their second. XLA's TreeReductionRewriter gives the first step
+    the computation of the reduction that both replace, and the second a copy."""
+    found = {}
+    for i, node in enumerate(side.nodes):
+        if side.mate[i] >= 0 and node.op in REDUCTIONS:
+            first = side.sources[i][0]
+            inner = side.nodes[first]
+            if side.mate[first] < 0 and inner.op in REDUCTIONS and len(inner.operands) == len(node.operands):
+                found.update((side.flat.nodes[place], inner) for place in side.members[i])
+    return found
+
+
+def _frames(a: Flat, b: Flat, mates: dict[int, int]) -> dict[int, int]:
     """Opened bodies that have most of their nodes in common, by callers of one operator."""
     common: Counter[tuple[int, int]] = Counter()
-    for x, y in enumerate(a.mate):
-        if y >= 0:
-            mine, theirs = a.flat.frames[x], b.flat.frames[y]
-            if mine and theirs and _op(a.flat, mine) == _op(b.flat, theirs):
-                common[mine, theirs] += 1
+    for p, q in mates.items():
+        mine, theirs = a.frames[p], b.frames[q]
+        if mine and theirs and _op(a, mine) == _op(b, theirs):
+            common[mine, theirs] += 1
     found, taken = {0: 0}, {0}
     for (mine, theirs), _ in common.most_common():
         if mine not in found and theirs not in taken:

@@ -92,7 +92,7 @@ def flatten(graph: Graph, closed: set[Graph]) -> Flat:
                 stack.append((current, frame, index + 1))
                 stack.append((_enter(flat, node, frame, operands, values, lives), len(flat.callers) - 1, 0))
                 break
-            mine[node] = _element(flat, node, operands, frame) if node.op is hlo.get_tuple_element else flat.add(node, operands, frame)
+            mine[node] = _value(flat, node, operands, frame)
         else:
             _leave(flat, current, frame, values)
     flat.params = [values[0][param] for param in graph.params]
@@ -131,13 +131,18 @@ def _leave(flat: Flat, graph: Graph, frame: int, values: list[dict[Node, int]]) 
         values[frame] = {}
 
 
-def _element(flat: Flat, node: Node, operands: tuple[int, ...], frame: int) -> int:
-    """An element of a tuple of this graph is the operand of the tuple."""
-    whole, index = operands[0], GetTupleElement.of(node).index
-    if flat.nodes[whole].op is hlo.tuple and 0 <= index < len(flat.operands[whole]):
-        flat.aliases.append((node, frame, flat.operands[whole][index]))
-        return flat.operands[whole][index]
-    return flat.add(node, operands, frame)
+def _value(flat: Flat, node: Node, operands: tuple[int, ...], frame: int) -> int:
+    """The place of a node: an element of a tuple of this graph is the operand of the tuple, and a barrier is its operand."""
+    place = -1
+    if node.op is hlo.opt_barrier and len(operands) == 1:
+        place = operands[0]
+    elif node.op is hlo.get_tuple_element and flat.nodes[operands[0]].op is hlo.tuple:
+        index = GetTupleElement.of(node).index
+        place = flat.operands[operands[0]][index] if 0 <= index < len(flat.operands[operands[0]]) else -1
+    if place < 0:
+        return flat.add(node, operands, frame)
+    flat.aliases.append((node, frame, place))
+    return place
 
 
 def _link(flat: Flat) -> None:

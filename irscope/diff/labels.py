@@ -1,55 +1,29 @@
-"""What places of two flat graphs have in common: labels from strict to loose, and hashes of all that a value needs and all that needs it.
+"""What the values of two flat graphs have in common: labels from strict to loose, and hashes of all that a value needs and all that needs it.
 
-Both sides share one table, so that equal numbers mean equal things.
+Equal values are one: a compiler that fuses a producer into several kernels writes it several times, one that removes common
+subexpressions writes it once. Both sides share a table, so that equal numbers mean equal things.
 """
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from irscope.diff.flat import Flat
-from irscope.graph import Node
+from irscope.graph import Effect, Node, TensorType
 from irscope.graph.numbering import Numbering
-from irscope.ops import sets
+from irscope.ops import hlo, sets
 
-TRANSPARENT = sets.hlo("reshape bitcast copy transpose broadcast convert")
-"""Operators that compilers add and remove to change a shape, a layout or a precision: the operand of an operand is a neighbour, too."""
+TRANSPARENT = sets.hlo("reshape bitcast copy transpose broadcast convert negate")
+"""Operators that compilers add, remove and move to change a shape, a layout, a precision or a sign: what is behind is a neighbour, too."""
 LEAVES = sets.hlo("constant iota")
 """Operators whose value is in their attributes: they are equal by value alone."""
+FAMILIES = (sets.hlo("dot convolution custom-call"), sets.hlo("reduce reduce-window"))
+"""Operators that compilers replace by each other; others become only those of their kind and number of operands."""
 MOST_USERS = 64
 """Users of a value that count as its neighbours."""
 
 Edge = tuple[int, int]
 """A user and the number of its operand."""
-
-
-@dataclass(slots=True, eq=False)
-class Side:
-    """One flat graph with its labels.
-
-    ``exact`` labels tell operator, type, attributes and bodies; ``typed`` operator and type; ``loose`` the operator. ``sources[i]`` are the
-    operands and ``readers[i]`` the users behind transparent ones. ``up`` and ``down`` are the hashes of all operands and of all users, in
-    ``thin_up`` and ``thin_down`` without transparent ones and types.
-    """
-
-    flat: Flat
-    exact: list[int] = field(default_factory=list)
-    typed: list[int] = field(default_factory=list)
-    loose: list[int] = field(default_factory=list)
-    is_leaf: list[bool] = field(default_factory=list)
-    is_param: list[bool] = field(default_factory=list)
-    clear: list[bool] = field(default_factory=list)
-    sources: list[tuple[int, ...]] = field(default_factory=list)
-    readers: list[list[Edge]] = field(default_factory=list)
-    up: list[int] = field(default_factory=list)
-    down: list[int] = field(default_factory=list)
-    thin_up: list[int] = field(default_factory=list)
-    thin_down: list[int] = field(default_factory=list)
-    mate: list[int] = field(default_factory=list)
-
-    def live(self) -> Iterable[int]:
-        """The places that a result needs."""
-        return (i for i, alive in enumerate(self.flat.alive) if alive)
 
 
 class Table:
@@ -62,78 +36,158 @@ class Table:
         return self.numbers.setdefault(key, len(self.numbers))
 
 
-def side(flat: Flat, numbering: Numbering, table: Table, typed: bool, anchored: bool) -> Side:
-    """The labels of a flat graph. ``typed``: types count. ``anchored``: parameters are equal by their numbers."""
-    made = Side(flat, mate=[-1] * len(flat.nodes))
-    places = {place: number for number, place in enumerate(flat.params)}
+@dataclass(frozen=True, slots=True)
+class Sameness:
+    """``typed``: both texts state types, which count. ``anchored``: parameters are equal by their numbers."""
+
+    numbering: Numbering
+    typed: bool
+    anchored: bool
+
+
+@dataclass(slots=True, eq=False)
+class Side:
+    """The live values of a flat graph, operands before users. ``members[i]`` are the places that have the value.
+
+    ``exact`` labels say operator, type, attributes and bodies; ``typed`` operator and type; ``loose`` the operator; ``broad`` its kind and the
+    number of operands. ``sources[i]`` are the operands and ``readers[i]`` the users behind transparent operators. ``up`` and ``down`` are
+    hashes of all operands and of all users, ``thin_up`` and ``thin_down`` the same without types and transparent operators. ``mate[i]`` is
+    the value of the other side, or -1.
+    """
+
+    flat: Flat
+    value_of: list[int]
+    members: list[list[int]] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    operands: list[tuple[int, ...]] = field(default_factory=list)
+    users: list[list[Edge]] = field(default_factory=list)
+    rank: list[int] = field(default_factory=list)
+    exact: list[int] = field(default_factory=list)
+    typed: list[int] = field(default_factory=list)
+    loose: list[int] = field(default_factory=list)
+    broad: list[int] = field(default_factory=list)
+    is_leaf: list[bool] = field(default_factory=list)
+    is_param: list[bool] = field(default_factory=list)
+    clear: list[bool] = field(default_factory=list)
+    sources: list[tuple[int, ...]] = field(default_factory=list)
+    readers: list[list[Edge]] = field(default_factory=list)
+    up: list[int] = field(default_factory=list)
+    down: list[int] = field(default_factory=list)
+    thin_up: list[int] = field(default_factory=list)
+    thin_down: list[int] = field(default_factory=list)
+    mate: list[int] = field(default_factory=list)
+    weight: list[float] = field(default_factory=list)
+    root: int = -1
+
+    def add(self, place: int, operands: tuple[int, ...], labels: tuple[int, int, int, int], up: int) -> int:
+        """A value, first found at a place."""
+        node = self.flat.nodes[place]
+        for found, label in zip((self.exact, self.typed, self.loose, self.broad), labels, strict=True):
+            found.append(label)
+        self.nodes.append(node)
+        self.operands.append(operands)
+        self.users.append([])
+        self.readers.append([])
+        self.members.append([place])
+        self.rank.append(self.flat.rank[place])
+        self.is_leaf.append(node.op in LEAVES)
+        self.clear.append(is_transparent(node))
+        self.up.append(up)
+        self.mate.append(-1)
+        return len(self.nodes) - 1
+
+
+def side(flat: Flat, same: Sameness, table: Table) -> Side:
+    """The values of a flat graph with their labels."""
+    made = Side(flat, [-1] * len(flat.nodes))
+    params = {place: number for number, place in enumerate(flat.params)}
+    known: dict[int, int] = {}
     types: dict[int, int] = {}
-    plain = numbering.equality.type
-    for i, node in enumerate(flat.nodes):
-        loose = table((node.op.dialect, node.op.name))
-        type = types.get(id(node.type))
-        if type is None:
-            type = types[id(node.type)] = table(("type", plain(node.type)))
-        is_param = i in places
-        if is_param:
-            loose = table("parameter")
-            exact = table(("parameter", type, places[i] if anchored else -1))
+    for place, node in enumerate(flat.nodes):
+        if not flat.alive[place]:
+            continue
+        labels = _labels(node, params.get(place, -1), same, table, types)
+        operands = tuple([made.value_of[o] for o in flat.operands[place]])
+        up = table(("up", labels[0], tuple([made.up[o] for o in operands])))
+        value = known.get(up, -1) if node.op.effect is Effect.PURE and place not in params else -1
+        if value >= 0:
+            made.members[value].append(place)
+            made.rank[value] = min(made.rank[value], flat.rank[place])
         else:
-            exact = table((loose, type if typed else -1, numbering.attrs(node.attrs) if node.attrs else -1,
-                           tuple([numbering.graphs.get(b, -1) for b in node.bodies]) if node.bodies else ()))
-        made.exact.append(exact)
-        made.loose.append(loose)
-        made.typed.append(table((loose, type)) if typed else loose)
-        made.is_param.append(is_param)
-        made.is_leaf.append(node.op in LEAVES)
-        made.clear.append(node.op in TRANSPARENT and len(node.operands) == 1)
+            value = made.add(place, operands, labels, up)
+            made.is_param.append(place in params)
+            known[up] = value
+            for number, operand in enumerate(operands):
+                made.users[operand].append((value, number))
+        made.value_of[place] = value
+    made.root = made.value_of[flat.root] if flat.root >= 0 else -1
     _see_through(made)
     _hash(made, table)
     return made
 
 
+def _labels(node: Node, number: int, same: Sameness, table: Table, types: dict[int, int]) -> tuple[int, int, int, int]:
+    type = -1
+    if same.typed or node.op in LEAVES:
+        type = types.get(id(node.type), -1)
+        if type < 0:
+            type = types[id(node.type)] = table(("type", same.numbering.equality.type(node.type)))
+    if number >= 0:
+        loose = table("parameter")
+        return table(("parameter", type, number if same.anchored else -1)), table((loose, type)), loose, loose
+    loose = table((node.op.dialect, node.op.name))
+    attrs = same.numbering.attrs(node.attrs) if node.attrs else -1
+    bodies = tuple([same.numbering.graphs.get(body, -1) for body in node.bodies]) if node.bodies else ()
+    family = next((number for number, ops in enumerate(FAMILIES) if node.op in ops), -1)
+    broad = table((family,) if family >= 0 else (node.op.kind, len(node.operands)))
+    return table((loose, type, attrs, bodies)), table((loose, type)), loose, broad
+
+
 def _see_through(side: Side) -> None:
-    flat = side.flat
-    base = list(range(len(flat.nodes)))
-    side.readers = [[] for _ in flat.nodes]
-    for i, operands in enumerate(flat.operands):
+    base = list(range(len(side.nodes)))
+    for i, operands in enumerate(side.operands):
         if side.clear[i]:
             base[i] = base[operands[0]]
         side.sources.append(tuple([base[o] for o in operands]))
-        if flat.alive[i] and not side.clear[i]:
+        if not side.clear[i]:
             for number, source in enumerate(side.sources[i]):
                 if len(side.readers[source]) < MOST_USERS:
                     side.readers[source].append((i, number))
 
 
 def _hash(side: Side, table: Table) -> None:
-    """Hashes from the operands, and from the users."""
-    flat = side.flat
-    n = len(flat.nodes)
+    """Hashes from the operands without transparent operators, and from the users."""
+    n = len(side.nodes)
     for i in range(n):
-        side.up.append(table(("up", side.exact[i], tuple([side.up[o] for o in flat.operands[i]]))))
         thin = [side.thin_up[o] for o in side.sources[i]]
         if side.clear[i]:
             side.thin_up.append(thin[0])
         elif side.is_param[i] or side.is_leaf[i]:
             side.thin_up.append(side.exact[i])
         else:
-            if is_commutative(flat.nodes[i]):
+            if is_commutative(side.nodes[i]):
                 thin.sort()
             side.thin_up.append(table(("thin up", side.loose[i], tuple(thin))))
     side.down, side.thin_down = [-1] * n, [-1] * n
     for i in range(n - 1, -1, -1):
-        if flat.alive[i]:
-            users = sorted([(side.down[user], number) for user, number in flat.users[i]])
-            side.down[i] = table(("down", side.exact[i], i == flat.root, tuple(users)))
-            if not side.clear[i]:
-                thin_users = sorted([(side.thin_down[user], 0 if is_commutative(flat.nodes[user]) else number)
-                                     for user, number in side.readers[i]])
-                side.thin_down[i] = table(("thin down", side.loose[i], i == flat.root, tuple(thin_users)))
+        users = sorted([(side.down[user], number) for user, number in side.users[i]])
+        side.down[i] = table(("down", side.exact[i], i == side.root, tuple(users)))
+        if not side.clear[i]:
+            thin_users = sorted([(side.thin_down[user], 0 if is_commutative(side.nodes[user]) else number)
+                                 for user, number in side.readers[i]])
+            side.thin_down[i] = table(("thin down", side.loose[i], i == side.root, tuple(thin_users)))
+
+
+def is_transparent(node: Node) -> bool:
+    """Whether a node changes the form of its operand alone: a reduction over dimensions of size 1 does, too."""
+    if node.op in TRANSPARENT:
+        return len(node.operands) == 1
+    if node.op is not hlo.reduce or len(node.operands) != 2:
+        return False
+    data = node.operands[0].type
+    return isinstance(data, TensorType) and isinstance(node.type, TensorType) and data.elements == node.type.elements
 
 
 def is_commutative(node: Node) -> bool:
     """Whether the order of two operands is no part of what a node computes."""
     return len(node.operands) == 2 and "commutative" in node.op.traits
-
-
-
