@@ -96,8 +96,8 @@ def _collect(a: Side, b: Side, result: Alignment, votes: dict[Graph, Counter[Gra
     """The pairs of nodes that pairs of places stand for: a node of a graph that is called twice has two places."""
     chosen: dict[Node, Counter[Node]] = {}
     mates = _places(a, b)
-    for p, q in mates.items():
-        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[q]] += 1
+    for p in sorted(mates, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
+        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[mates[p]]] += 1
     frames = _frames(a.flat, b.flat, mates)
     there: dict[tuple[int, str, int], list[Node]] = {}
     for node, frame, place in b.flat.aliases:

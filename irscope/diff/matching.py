@@ -12,11 +12,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from irscope.diff.labels import Edge, Side, is_commutative
+from irscope.ops import hlo
 
 EXACT, TYPED, LOOSE, BROAD = 4.0, 3.0, 2.0, 0.5
 """What equal labels are worth: operator, type and attributes; operator and type; operator; its family."""
-AGREES, DIFFERS, OPEN = 2.0, -1.5, 0.0
-"""What a neighbour is worth that is paired with the neighbour of the other, with another node, or not yet."""
+AGREES, DIFFERS, ASTRAY, OPEN = 2.0, -1.5, -0.5, 0.0
+"""What a neighbour is worth that is paired with the neighbour of the other; an operand, and a user, with another node; one with none."""
 MOST = 6.0
 """What all operands together, or all users, are worth at most."""
 ENOUGH = (4.5, 3.0, 2.5)
@@ -49,6 +50,7 @@ class Matcher:
         """Pair all that can be paired; ``anchors`` are known pairs."""
         for x, y in anchors:
             self.pair(x, y)
+        a, b = self.a, self.b
         self._groups(lambda s, i: (s.up[i], s.down[i]))
         self._groups(lambda s, i: s.up[i], alone=True)
         self._groups(lambda s, i: s.down[i], alone=True)
@@ -58,6 +60,18 @@ class Matcher:
         self._groups(lambda s, i: None if s.clear[i] or s.is_leaf[i] else s.thin_down[i], alone=True)
         for self.enough in ENOUGH:
             self._spread()
+        self._settle(a, b)
+        self._settle(b, a)
+
+    def _settle(self, one: Side, other: Side) -> None:
+        """Of two reductions in a row that became one of the type of the second, the second is the one."""
+        for x, node in enumerate(one.nodes):
+            y = one.mate[x]
+            if y < 0 or node.op is not hlo.reduce or one.typed[x] == other.typed[y] or len(one.readers[x]) != 1:
+                continue
+            z, number = one.readers[x][0]
+            if number == 0 and one.mate[z] < 0 and one.nodes[z].op is hlo.reduce and one.typed[z] == other.typed[y]:
+                one.mate[x], one.mate[z], other.mate[y] = -1, y, z
 
     def pair(self, x: int, y: int) -> None:
         self.a.mate[x], self.b.mate[y] = y, x
@@ -233,7 +247,7 @@ class Matcher:
         if not known:
             return 1.0 if not mine and not theirs else OPEN
         wrong = known - right - right_place - near
-        return (right_place * (AGREES + 1) + right * AGREES + near * AGREES / 2 + wrong * DIFFERS) / known * min(2.0, 1 + known / 8)
+        return (right_place * (AGREES + 1) + right * AGREES + near * AGREES / 2 + wrong * ASTRAY) / known * min(2.0, 1 + known / 8)
 
 
 def _is_near(side: Side, user: int, users: set[int]) -> bool:
