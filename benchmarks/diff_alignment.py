@@ -87,8 +87,9 @@ def edit_scores(modules: Sequence[Path], count: int, seed: int, align: Align) ->
 
 def before_and_after(folders: Sequence[str]) -> Iterator[tuple[Path, Path]]:
     """The pairs of texts of the folders."""
-    for path in texts(folders):
-        for old, new in ((".pre.", ".opt."), ("before.hlo", "final.hlo"), ("raw.hlo", "final.hlo")):
+    for path in [*texts(folders), *texts(folders, "*.before_optimizations.txt")]:
+        for old, new in ((".pre.", ".opt."), ("before.hlo", "final.hlo"), ("raw.hlo", "final.hlo"),
+                         ("before_optimizations.txt", "cpu_after_optimizations.txt")):
             other = path.with_name(path.name.replace(old, new))
             if old in path.name and other.exists():
                 yield path, other

@@ -150,6 +150,7 @@ def _link(flat: Flat) -> None:
     n = len(flat.nodes)
     flat.users = [[] for _ in range(n)]
     starts = ([flat.root] if flat.root >= 0 else []) + [i for i in range(n) if flat.nodes[i].op.effect in LASTING] + flat.params
+    starts += [i for i in reversed(range(n)) if flat.nodes[i].op is not hlo.tuple]  # a fusion may take what its body does not use
     flat.alive, flat.rank = [False] * n, [0] * n
     order = 0
     seen = [False] * n
@@ -172,5 +173,5 @@ def _link(flat: Flat) -> None:
         if flat.alive[place]:
             for number, operand in enumerate(flat.operands[place]):
                 flat.users[operand].append((place, number))
-        elif flat.nodes[place].op is hlo.tuple:
+        else:
             flat.aliases.append((flat.nodes[place], flat.frames[place], -1))

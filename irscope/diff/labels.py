@@ -101,7 +101,7 @@ def side(flat: Flat, same: Sameness, table: Table) -> Side:
     """The values of a flat graph with their labels."""
     made = Side(flat, [-1] * len(flat.nodes))
     params = {place: number for number, place in enumerate(flat.params)}
-    known: dict[int, int] = {}
+    known: dict[tuple[int, tuple[int, ...]], int] = {}
     types: dict[int, int] = {}
     for place, node in enumerate(flat.nodes):
         if not flat.alive[place]:
@@ -109,14 +109,15 @@ def side(flat: Flat, same: Sameness, table: Table) -> Side:
         labels = _labels(node, params.get(place, -1), same, table, types)
         operands = tuple([made.value_of[o] for o in flat.operands[place]])
         up = table(("up", labels[0], tuple([made.up[o] for o in operands])))
-        value = known.get(up, -1) if node.op.effect is Effect.PURE and place not in params else -1
+        key = labels[0], operands
+        value = known.get(key, -1) if node.op.effect is Effect.PURE and place not in params else -1
         if value >= 0:
             made.members[value].append(place)
             made.rank[value] = min(made.rank[value], flat.rank[place])
         else:
             value = made.add(place, operands, labels, up)
             made.is_param.append(place in params)
-            known[up] = value
+            known[key] = value
             for number, operand in enumerate(operands):
                 made.users[operand].append((value, number))
         made.value_of[place] = value
