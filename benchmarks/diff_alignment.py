@@ -19,6 +19,7 @@ import irscope
 from benchmarks.alignment.drafts import Anonymous, anonymous, draft_of
 from benchmarks.alignment.edits import EDITS
 from benchmarks.alignment.scoring import Align, Score, alike, score
+from irscope.diff import compare
 from irscope.graph import Module, Node, callees_first, live
 
 MOST_NODES, FEWEST_NODES = 6000, 20
@@ -27,9 +28,7 @@ MOST_NODES, FEWEST_NODES = 6000, 20
 
 def aligned(before: Module, after: Module) -> list[tuple[Node, Node]]:
     """The pairs of the current code."""
-    from irscope.diff.align import align
-
-    return list(align(before, after).pairs.items())
+    return list(compare(before, after).alignment.pairs.items())
 
 
 def texts(folders: Sequence[str], pattern: str = "*.hlo") -> list[Path]:

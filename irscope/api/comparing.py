@@ -43,9 +43,9 @@ class DiffResult(Viewable):
         """Whether both dumps are whole."""
         return not self.comparison.partial
 
-    def as_json(self) -> dict[str, Any]:
-        """The object that ``--format json`` prints: ``irscope/schemas/diff.json``."""
-        return as_json(self.comparison, self.failed)
+    def as_json(self, matches: bool = False) -> dict[str, Any]:
+        """The object that ``--format json`` prints: ``irscope/schemas/diff.json``; with ``matches`` all pairs of nodes, too."""
+        return as_json(self.comparison, self.failed, matches)
 
     def as_text(self, markdown: bool = False) -> str:
         """What changed, for a person."""

@@ -22,6 +22,7 @@ class DiffOutput:
     form: str = option("text", "How to print it; html is one page that needs no network.", "--format",
                        choices=("text", "json", "markdown", "html"))
     output: str = option("-", "Write there instead of to standard output.", "-o", "--output", metavar="FILE", shown=False)
+    matches: bool = option(False, "With json: also list the pairs of nodes that are on both sides.")
 
 
 @click.command()
@@ -39,7 +40,7 @@ def command(before: str, after: str, request: DiffOptions, output: DiffOutput) -
     """
     result = api.diff(path_of(before), path_of(after), request, watch=TERMINAL)
     if output.form == "json":
-        text = json.dumps(result.as_json(), indent=1)
+        text = json.dumps(result.as_json(output.matches), indent=1)
     else:
         text = result.as_html() if output.form == "html" else result.as_text(output.form == "markdown")
     with opened(output.output, (before, after)) as stream:

@@ -5,45 +5,81 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.diff.flat import Flat, closed_graphs, flatten
-from irscope.diff.labels import Sameness, Side, Table, side
+from irscope.diff.labels import Sameness, Side, Table, is_transparent, side
 from irscope.diff.matching import Matcher
 from irscope.graph import Graph, Module, Node, Typing, callees_first
-from irscope.graph.numbering import Numbering
+from irscope.graph.numbering import Numbering, plain
 from irscope.ops import hlo, sets
 
 REDUCTIONS = sets.hlo("reduce reduce-window")
 
 
 @dataclass(slots=True, eq=False)
+class Host:
+    """Two aligned graphs with all that they open: ``places`` pairs the places, ``frames`` the opened bodies."""
+
+    before: Side
+    after: Side
+    places: dict[int, int] = field(default_factory=dict)
+    frames: dict[int, int] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+
+    def is_pair(self, place: int, other: int) -> bool:
+        """Whether two places have the same value, or are the same node."""
+        return self.before.mate[self.before.value_of[place]] == self.after.value_of[other] or self.places.get(place) == other
+
+    def has_partner(self, place: int, other: int) -> bool:
+        """Whether both places are paired, with others."""
+        return ((place in self.places or self.before.mate[self.before.value_of[place]] >= 0)
+                and (other in self.taken or self.after.mate[self.after.value_of[other]] >= 0))
+
+
+@dataclass(slots=True, eq=False)
 class Alignment:
-    """``pairs``: the node after of each node before that has one. ``hosts``: the pairs of graphs that were aligned, with what they open."""
+    """``pairs``: the node after of each node before that has one, ``backward`` the other way. ``hosts``: the pairs of graphs that were
+    aligned, with what they open, callers first."""
 
     pairs: dict[Node, Node] = field(default_factory=dict)
-    hosts: list[tuple[Side, Side]] = field(default_factory=list)
+    backward: dict[Node, Node] = field(default_factory=dict)
+    hosts: list[Host] = field(default_factory=list)
+
+    @property
+    def renamed(self) -> int:
+        """How many pairs have two names, but for the parameters of fusions."""
+        return sum(a.name != b.name for a, b in self.pairs.items())
 
 
-def align(before: Module, after: Module, numbering: Numbering | None = None) -> Alignment:
+def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
     """Align two modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
-    from irscope.diff.compare import _equality
-
-    graphs = [*callees_first(before), *callees_first(after)]
-    numbering = numbering or Numbering(_equality(before, after), graphs)
-    closed = closed_graphs(before.graphs.values()) | closed_graphs(after.graphs.values())
-    typed = before.dialect.typing is after.dialect.typing is Typing.STATED
     result = Alignment()
+    aligner = Aligner(before, after, numbering, result)
     votes: dict[Graph, Counter[Graph]] = {before.main(): Counter((after.main(),))}
     taken: set[Graph] = set()
     for graph in reversed(callees_first(before, before.main())):
-        if graph not in votes:
-            continue
-        partner = next((g for g, _ in votes[graph].most_common() if g not in taken), None)
-        if partner is None:
-            continue
-        taken.add(partner)
-        a, b = pair_graphs(graph, partner, numbering, closed, typed)
-        result.hosts.append((a, b))
-        _collect(a, b, result, votes)
+        partner = next((g for g, _ in votes[graph].most_common() if g not in taken), None) if graph in votes else None
+        if partner is not None:
+            taken.add(partner)
+            _collect(aligner.add(graph, partner), result, votes)
     return result
+
+
+class Aligner:
+    """Aligns pairs of graphs of two modules."""
+
+    def __init__(self, before: Module, after: Module, numbering: Numbering, result: Alignment) -> None:
+        self.numbering, self.result = numbering, result
+        self.closed = closed_graphs(before.graphs.values()) | closed_graphs(after.graphs.values())
+        self.typed = before.dialect.typing is after.dialect.typing is Typing.STATED
+
+    def add(self, before: Graph, after: Graph) -> Host:
+        """Align two graphs, the nodes of which are then among the pairs."""
+        a, b = pair_graphs(before, after, self.numbering, self.closed, self.typed)
+        host = Host(a, b, _places(a, b))
+        host.taken = set(host.places.values())
+        _leftovers(host)
+        host.frames = _frames(a.flat, b.flat, host.places)
+        self.result.hosts.append(host)
+        return host
 
 
 def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[Graph], typed: bool) -> tuple[Side, Side]:
@@ -92,13 +128,53 @@ def _places(a: Side, b: Side) -> dict[int, int]:
     return mates
 
 
-def _collect(a: Side, b: Side, result: Alignment, votes: dict[Graph, Counter[Graph]]) -> None:
+def _leftovers(host: Host) -> None:
+    """Pair copies of a value, and constants that changed, whose users all are pairs: the place says that they are the same."""
+    a, b = host.before.flat, host.after.flat
+    for p in sorted((p for p, alive in enumerate(a.alive) if alive and p not in host.places), key=lambda p: -a.rank[p]):
+        users = a.users[p]
+        others = {(host.places.get(user, -1), number) for user, number in users}
+        places = {b.operands[user][number] for user, number in others if user >= 0 and number < len(b.operands[user])}
+        if len(places) != 1 or any(user < 0 for user, _ in others):
+            continue
+        q = places.pop()
+        mine, theirs = a.nodes[p], b.nodes[q]
+        if q not in host.taken and set(b.users[q]) == others and mine.op is theirs.op and plain(mine.type) == plain(theirs.type):
+            if mine.op is not hlo.parameter and all(_does_the_same(host, consumer) for consumer in _consumers(a, p)):
+                host.places[p] = q
+                host.taken.add(q)
+
+
+def _consumers(flat: Flat, place: int) -> set[int]:
+    """What uses a value, behind operators that change its form."""
+    found: set[int] = set()
+    stack = [place]
+    while stack:
+        for user, _ in flat.users[stack.pop()]:
+            if user not in found:
+                found.add(user)
+                if is_transparent(flat.nodes[user]):
+                    stack.append(user)
+    return found
+
+
+def _does_the_same(host: Host, place: int) -> bool:
+    """Whether a place has a partner with the same operator."""
+    mate = host.places.get(place, -1)
+    return mate >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[mate].op
+
+
+def collect(host: Host, result: Alignment) -> None:
+    """Add the pairs of nodes of a host."""
+    _collect(host, result, {})
+
+
+def _collect(host: Host, result: Alignment, votes: dict[Graph, Counter[Graph]]) -> None:
     """The pairs of nodes that pairs of places stand for: a node of a graph that is called twice has two places."""
+    a, b, mates, frames = host.before, host.after, host.places, host.frames
     chosen: dict[Node, Counter[Node]] = {}
-    mates = _places(a, b)
     for p in sorted(mates, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
         chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[mates[p]]] += 1
-    frames = _frames(a.flat, b.flat, mates)
     there: dict[tuple[int, str, int], list[Node]] = {}
     for node, frame, place in b.flat.aliases:
         there.setdefault((frame, node.op.name, b.value_of[place] if place >= 0 else -1), []).append(node)
@@ -110,13 +186,11 @@ def _collect(a: Side, b: Side, result: Alignment, votes: dict[Graph, Counter[Gra
         if found:
             chosen.setdefault(node, Counter())[found.pop(0)] += 1
     split = _split(b)
-    used: set[Node] = set(result.pairs.values())
     for node, others in chosen.items():
-        other = next((o for o, _ in others.most_common() if o not in used), None)
+        other = next((o for o, _ in others.most_common() if o not in result.backward), None)
         if other is None or node in result.pairs:
             continue
-        result.pairs[node] = other
-        used.add(other)
+        result.pairs[node], result.backward[other] = other, node
         for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False):
             votes.setdefault(mine, Counter())[theirs] += 1
 

@@ -51,6 +51,11 @@ class Flat:
         self.frames.append(frame)
         return len(self.nodes) - 1
 
+    def graph_of(self, frame: int) -> Graph:
+        """The graph whose nodes are in a frame."""
+        caller = self.callers[frame]
+        return self.graph if caller is None else caller.bodies[0]
+
 
 def sizes(graphs: Iterable[Graph]) -> dict[Graph, int]:
     """The number of nodes of each graph with all that it calls in place opened. The graphs are in order, callees first."""

@@ -177,7 +177,7 @@ class Matcher:
             return TYPED
         if a.loose[x] == b.loose[y]:
             return LOOSE
-        return BROAD if a.broad[x] == b.broad[y] and a.clear[x] == b.clear[y] else 0.0
+        return BROAD if a.broad[x] == b.broad[y] else 0.0
 
     def score(self, x: int, y: int) -> float:
         """How sure it is that two places are the same node."""
