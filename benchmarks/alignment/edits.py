@@ -242,7 +242,7 @@ def dtype(draft: Draft, draw: random.Random) -> Edit | None:
         return None
     low = draw.randrange(len(stretch) - 3)
     inside = set(stretch[low:low + draw.randrange(3, 20)])
-    inside.discard(draft.root)  # type: ignore[arg-type]
+    inside.discard(draft.root)
     narrow: dict[Step, Step] = {}
     wide: dict[Step, Step] = {}
     made: list[Step] = []

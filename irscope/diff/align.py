@@ -198,7 +198,7 @@ def _collect(host: Host, result: Alignment, votes: dict[Graph, Counter[Graph]]) 
 def _split(side: Side) -> dict[Node, Node]:
     """Reductions in two steps whose first one is paired with nothing, by their second. XLA's TreeReductionRewriter gives the first step
     the computation of the reduction that both replace, and the second a copy."""
-    found = {}
+    found: dict[Node, Node] = {}
     for i, node in enumerate(side.nodes):
         if side.mate[i] >= 0 and node.op in REDUCTIONS:
             first = side.sources[i][0]

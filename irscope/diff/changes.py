@@ -47,7 +47,7 @@ def groups(changes: Iterable[Change]) -> list[Group]:
     """Equal changes of nodes with equal operators, by kind, the most frequent first."""
     found: dict[tuple[object, ...], Group] = {}
     for change in changes:
-        ops = change.before and change.before.op.name, change.after and change.after.op.name
+        ops = change.before.op.name if change.before else None, change.after.op.name if change.after else None
         group = found.setdefault((change.kind, ops, change.what), Group(change.kind, ops, change.what))
         group.changes.append(change)
     return sorted(found.values(), key=lambda group: (KINDS.index(group.kind), -len(group.changes)))

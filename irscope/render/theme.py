@@ -8,7 +8,7 @@ from zlib import crc32
 from irscope.analysis.calls import is_fusion
 from irscope.graph.dtypes import DTYPES
 from irscope.render.marks import severity_of
-from irscope.render.palette import OF_DTYPE, STOPS, Colours, heat
+from irscope.render.palette import OF_CHANGE, OF_DTYPE, STOPS, Colours, heat
 from irscope.render.view import Box
 
 
@@ -96,6 +96,8 @@ def _ground(box: Box, color_by: str, most: float, theme: Theme) -> Colours:
         return of_name(box.node.name if box.node is not None and is_fusion(box.node) else box.graph.name)
     if color_by == "findings":
         return severity(severity_of(box), theme)
+    if color_by == "change":
+        return OF_CHANGE.get(box.change, theme.classes["constant"])
     return class_colours(box.work, theme)
 
 
@@ -113,6 +115,8 @@ def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str,
         return [(name, OF_DTYPE[name]) for name in DTYPES if name in used and name in OF_DTYPE]
     if color_by == "cost":
         return [(f"{share:.0%} of the costliest" if share in (0.0, 1.0) else f"{share:.0%}", heat(share)) for share in STOPS]
+    if color_by == "change":
+        return [(name, colours) for name, colours in OF_CHANGE.items() if any(box.change == name for box in boxes)]
     if color_by == "findings":
         used = {severity_of(box) for box in boxes}
         return [(name, severity(name, theme)) for name in _SEVERITY if name in used]

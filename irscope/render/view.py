@@ -37,7 +37,8 @@ class BoxFrame:
 class Box:
     """A node, or a closed section. ``inputs`` are operands that are written instead of drawn; ``tags`` say what is special:
     ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``, ``highlight``. ``findings`` are those about what
-    it shows, ``badges`` say what in it stands out."""
+    it shows, ``badges`` say what in it stands out. In a comparison, ``change`` is the kind of its change, and ``mate`` a number that it
+    shares with its partner on the other side."""
 
     title: str
     work: str
@@ -54,6 +55,8 @@ class Box:
     badges: list[str] = field(default_factory=list)
     key: str = ""
     kernel: str = ""
+    change: str = ""
+    mate: str = ""
 
 
 @dataclass(slots=True, eq=False)
