@@ -4,6 +4,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from irscope.graph import Graph, Module, Node, Op, Type, callees_first, live
@@ -128,7 +129,7 @@ def shuffled(draft: Draft, draw: random.Random) -> list[Step]:
             stack += step.operands
     waiting = {step: len(set(step.operands)) for step in needed}
     users = draft.users()
-    for before, after in zip(lasting, lasting[1:], strict=False):
+    for before, after in pairwise(lasting):
         if before not in after.operands:
             users[before].append(after)
             waiting[after] += 1

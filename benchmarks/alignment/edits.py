@@ -170,7 +170,7 @@ def parameter(draft: Draft, draw: random.Random) -> Edit | None:
 
 
 def _chains(draft: Draft) -> list[tuple[Step, Step, list[Step]]]:
-    """Pairs of nodes of one type with what is between them: nodes that the first one's value goes through to the second, and nowhere else."""
+    """Pairs of nodes of one type, with the nodes through which the value of the first goes to the second, and nowhere else."""
     users, place = draft.users(), {s: i for i, s in enumerate(draft.steps)}
     found = []
     by_type: dict[str, list[Step]] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from irscope.diff.compare import GraphPair
 from irscope.graph import Graph, Module, Node, callees_first
 from irscope.graph.numbering import Equality, Numbering, by_value, plain
 from irscope.ops import hlo
@@ -65,7 +64,8 @@ def score(pairs: Pairs, truth: Mapping[Node, Iterable[Node]], like_before: Mappi
 
 def alike(module: Module) -> dict[Node, int]:
     """Equal numbers for nodes of a module that no structure within ROUNDS steps, calls included, distinguishes, and for equal constants."""
-    number = Numbering(Equality(frozenset(("control_predecessors",)), plain, None, by_value, elided=True, across=True), callees_first(module))
+    equality = Equality(frozenset(("control_predecessors",)), plain, None, by_value, elided=True, across=True)
+    number = Numbering(equality, callees_first(module))
     colours: dict[Node, int] = {}
     callers: dict[Graph, list[tuple[Node, int]]] = {}
     table: dict[object, int] = {}
@@ -91,24 +91,3 @@ def alike(module: Module) -> dict[Node, int]:
             return fresh
         colours = fresh
     return colours
-
-
-def of_changes(pairs: Iterable[GraphPair], numbers: Numbering) -> Pairs:
-    """The alignment that lists of changes imply: pairs among them, and nodes of equal numbers, in order."""
-    found: Pairs = []
-    for pair in pairs:
-        if pair.before is None or pair.after is None:
-            continue
-        listed = {n for c in pair.changes for n in (c.before, c.after)}
-        found += [(c.before, c.after) for c in pair.changes if c.before is not None and c.after is not None]
-        stock: dict[int, list[Node]] = {}
-        for node, number in zip(pair.after.nodes, numbers.nodes[pair.after], strict=True):
-            if node not in listed:
-                stock.setdefault(number, []).append(node)
-        for node, number in zip(pair.before.nodes, numbers.nodes[pair.before], strict=True):
-            if node not in listed and stock.get(number):
-                found.append((node, stock[number].pop(0)))
-    return found
-
-
-__all__ = ["Align", "Pairs", "Score", "alike", "hlo", "of_changes", "score"]

@@ -1,4 +1,4 @@
-"""What the values of two flat graphs have in common: labels from strict to loose, and hashes of all that a value needs and all that needs it.
+"""What the values of two flat graphs have in common: labels, and hashes of all that a value needs and of all that needs it.
 
 Equal values are one: a compiler that fuses a producer into several kernels writes it several times, one that removes common
 subexpressions writes it once. Both sides share a table, so that equal numbers mean equal things.
@@ -49,10 +49,10 @@ class Sameness:
 class Side:
     """The live values of a flat graph, operands before users. ``members[i]`` are the places that have the value.
 
-    ``exact`` labels say operator, type, attributes and bodies; ``typed`` operator and type; ``loose`` the operator; ``broad`` its kind and the
-    number of operands. ``sources[i]`` are the operands and ``readers[i]`` the users behind transparent operators. ``up`` and ``down`` are
-    hashes of all operands and of all users, ``thin_up`` and ``thin_down`` the same without types and transparent operators. ``mate[i]`` is
-    the value of the other side, or -1.
+    ``exact`` labels say operator, type, attributes and bodies; ``typed`` operator and type; ``loose`` the operator; ``broad`` its kind and
+    the number of operands. ``sources[i]`` are the operands and ``readers[i]`` the users behind transparent operators. ``up`` and ``down``
+    are hashes of all operands and of all users, ``thin_up`` and ``thin_down`` the same without types and transparent operators.
+    ``mate[i]`` is the value of the other side, or -1; ``weight[i]`` what it says of its users.
     """
 
     flat: Flat

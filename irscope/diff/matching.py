@@ -1,9 +1,9 @@
 """Pairs the places of two flat graphs: equal ones first, then the best candidates beside pairs, until none is good enough.
 
-What equals by its operands, or by its users, is paired wherever exactly one place on each side does so. Every pair proposes its operands and
-its users as candidates. A candidate's score says how alike the two places are, and how many of their neighbours are paired with each other.
-The best candidate is paired first, so that evidence that is certain comes before evidence that is not. The time is near-linear in the
-number of places.
+What equals by its operands, or by its users, is paired wherever exactly one place on each side does so. Every pair proposes its operands
+and its users as candidates. A candidate's score says how alike the two places are, and how many of their neighbours are paired with each
+other. The best candidate is paired first, so that evidence that is certain comes before evidence that is not. The time is near-linear in
+the number of places.
 """
 from __future__ import annotations
 
