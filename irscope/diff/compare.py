@@ -78,7 +78,7 @@ def compare(before: Module, after: Module) -> Comparison:
     cuts = before.cut, after.cut
     if cuts != (None, None):
         before, after = _complete(before), _complete(after)
-    if before.dialect is not after.dialect and before.is_primitive and after.is_primitive:
+    if before.dialect is not after.dialect:
         before, after = _normal_forms(before, after)
     graphs = callees_first(before), callees_first(after)
     numbers = Numbering(equality(before, after), [*graphs[0], *graphs[1]])

@@ -61,7 +61,8 @@ def sizes(graphs: Iterable[Graph]) -> dict[Graph, int]:
     """The number of nodes of each graph with all that it calls in place opened. The graphs are in order, callees first."""
     found: dict[Graph, int] = {}
     for graph in graphs:
-        found[graph] = len(graph.nodes) + sum(found.get(body, 0) for node in graph.nodes if node.op in OPENED for body in node.bodies)
+        found[graph] = len(graph.nodes) + sum(found.get(body, 0) for node in graph.nodes if node.bodies and node.op in OPENED
+                                              for body in node.bodies)
     return found
 
 
@@ -93,7 +94,7 @@ def flatten(graph: Graph, closed: set[Graph]) -> Flat:
             if not alive[index] or node in mine:
                 continue
             operands = tuple([mine[o] for o in node.operands])
-            if node.op in OPENED and len(node.bodies) == 1 and _opens(node, closed):
+            if len(node.bodies) == 1 and node.op in OPENED and _opens(node, closed):
                 stack.append((current, frame, index + 1))
                 stack.append((_enter(flat, node, frame, operands, values, lives), len(flat.callers) - 1, 0))
                 break

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from irscope.diff.flat import Flat
-from irscope.graph import Effect, Node, TensorType
+from irscope.graph import Effect, Node, Op, TensorType
 from irscope.graph.numbering import Numbering
 from irscope.ops import hlo, sets
 
@@ -90,7 +91,7 @@ class Side:
         self.readers.append([])
         self.members.append([place])
         self.rank.append(self.flat.rank[place])
-        self.is_leaf.append(node.op in LEAVES)
+        self.is_leaf.append(_role(node.op)[0])
         self.clear.append(is_transparent(node))
         self.up.append(up)
         self.mate.append(-1)
@@ -129,7 +130,7 @@ def side(flat: Flat, same: Sameness, table: Table) -> Side:
 
 def _labels(node: Node, number: int, same: Sameness, table: Table, types: dict[int, int]) -> tuple[int, int, int, int]:
     type = -1
-    if same.typed or node.op in LEAVES:
+    if same.typed or _role(node.op)[0]:
         type = types.get(id(node.type), -1)
         if type < 0:
             type = types[id(node.type)] = table(("type", same.numbering.equality.type(node.type)))
@@ -139,7 +140,7 @@ def _labels(node: Node, number: int, same: Sameness, table: Table, types: dict[i
     loose = table((node.op.dialect, node.op.name))
     attrs = same.numbering.attrs(node.attrs) if node.attrs else -1
     bodies = tuple([same.numbering.graphs.get(body, -1) for body in node.bodies]) if node.bodies else ()
-    family = next((number for number, ops in enumerate(FAMILIES) if node.op in ops), -1)
+    family = _role(node.op)[2]
     broad = table((family,) if family >= 0 else (node.op.kind, len(node.operands)))
     return table((loose, type, attrs, bodies)), table((loose, type)), loose, broad
 
@@ -179,9 +180,15 @@ def _hash(side: Side, table: Table) -> None:
             side.thin_down[i] = table(("thin down", side.loose[i], i == side.root, tuple(thin_users)))
 
 
+@lru_cache(4096)
+def _role(op: Op) -> tuple[bool, bool, int]:
+    """Whether an operator is a leaf, whether it is transparent, and its family, or -1."""
+    return op in LEAVES, op in TRANSPARENT, next((number for number, ops in enumerate(FAMILIES) if op in ops), -1)
+
+
 def is_transparent(node: Node) -> bool:
     """Whether a node changes the form of its operand alone: a reduction over dimensions of size 1 does, too."""
-    if node.op in TRANSPARENT:
+    if _role(node.op)[1]:
         return len(node.operands) == 1
     if node.op is not hlo.reduce or len(node.operands) != 2:
         return False

@@ -92,9 +92,10 @@ class Matcher:
 
     def _spread(self) -> None:
         """Pair the candidates beside all pairs, the best first, and those beside the new pairs."""
-        for x, y in enumerate(self.a.mate):
-            if y >= 0:
-                self._propose(x, y)
+        left, right = _frontier(self.a), _frontier(self.b)
+        for x in sorted(left):
+            if self.a.mate[x] in right:
+                self._propose(x, self.a.mate[x])
         while self.heap:
             negative, _, x, y, doubt = heapq.heappop(self.heap)
             if not self.is_open(x, y):
@@ -253,6 +254,15 @@ class Matcher:
 def _is_near(side: Side, user: int, users: set[int]) -> bool:
     """Whether a node reads one of these through a node that is paired with nothing."""
     return any(side.mate[s] < 0 and s in users for s in side.sources[user][:NEAR])
+
+
+def _frontier(side: Side) -> set[int]:
+    """The places beside one that is paired with nothing."""
+    found: set[int] = set()
+    for i, mate in enumerate(side.mate):
+        if mate < 0:
+            found.update(side.operands[i], side.sources[i], [user for user, _ in side.users[i]], [user for user, _ in side.readers[i]])
+    return found
 
 
 def _by_key(side: Side, key: Callable[[Side, int], object]) -> dict[object, list[int]]:
