@@ -24,6 +24,10 @@ class Host:
     frames: dict[int, int] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
 
+    def opened(self) -> set[Graph]:
+        """The graphs of both sides whose nodes have places."""
+        return {side.flat.graph_of(frame) for side in (self.before, self.after) for frame in range(len(side.flat.callers))}
+
     def is_pair(self, place: int, other: int) -> bool:
         """Whether two places have the same value, or are the same node."""
         return self.before.mate[self.before.value_of[place]] == self.after.value_of[other] or self.places.get(place) == other
@@ -56,10 +60,12 @@ def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
     votes: dict[Graph, Counter[Graph]] = {before.main(): Counter((after.main(),))}
     taken: set[Graph] = set()
     for graph in reversed(callees_first(before, before.main())):
-        partner = next((g for g, _ in votes[graph].most_common() if g not in taken), None) if graph in votes else None
+        known = votes[graph].most_common() if graph in votes and graph not in taken else []
+        partner = next((g for g, _ in known if g not in taken), None)
         if partner is not None:
-            taken.add(partner)
-            _collect(aligner.add(graph, partner), result, votes)
+            host = aligner.add(graph, partner)
+            taken |= host.opened()
+            _collect(host, result, votes)
     return result
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.diff.align import Alignment, Host
 from irscope.diff.labels import Side, is_commutative
-from irscope.graph import Graph, Node, TensorType
+from irscope.graph import Node, TensorType
 from irscope.graph.numbering import Numbering
 from irscope.ops import hlo, sets
 
@@ -169,9 +169,3 @@ def _rewired(host: Host, place: int, target: int) -> list[tuple[str, str]]:
 
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
-
-
-def graphs_of(host: Host) -> tuple[set[Graph], set[Graph]]:
-    """The graphs that are opened on both sides."""
-    first, second = ({side.flat.graph_of(frame) for frame in range(len(side.flat.callers))} for side in (host.before, host.after))
-    return first, second

@@ -9,7 +9,7 @@ from irscope.analysis.soundness import Use, soundness
 from irscope.analysis.survey import Survey
 from irscope.analysis.values import is_annotation
 from irscope.diff.align import Aligner, Alignment, align, collect
-from irscope.diff.changes import KINDS, Change, changes_of, graphs_of
+from irscope.diff.changes import KINDS, Change, changes_of
 from irscope.diff.normal import normal_form
 from irscope.expand.specialise import has_open_sizes
 from irscope.graph import Cut, Graph, Module, Op, Typing, bytes_of, callees_first
@@ -146,9 +146,8 @@ def _partners(numbers: Numbering, before: Module, after: Module, aligned: Alignm
     """Pairs of corresponding graphs: those that are aligned, equal graphs, graphs of the same name, and the unpaired rest. A graph that is
     opened where it is called belongs to its caller."""
     pairs: list[tuple[Graph | None, Graph | None]] = [(host.before.flat.graph, host.after.flat.graph) for host in aligned.hosts]
-    opened = [set().union(*sides) for sides in zip(*map(graphs_of, aligned.hosts), strict=True)] if aligned.hosts else [set(), set()]
-    left, right = ([graph for graph in module.graphs.values() if graph not in known]
-                   for module, known in zip((before, after), opened, strict=True))
+    opened = {graph for host in aligned.hosts for graph in host.opened()}
+    left, right = ([graph for graph in module.graphs.values() if graph not in opened] for module in (before, after))
     waiting: dict[int, list[Graph]] = {}
     for graph in right:
         waiting.setdefault(numbers.graphs[graph], []).append(graph)

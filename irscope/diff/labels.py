@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from irscope.diff.flat import Flat
-from irscope.graph import Effect, Node, Op, TensorType
+from irscope.graph import Effect, Kind, Node, Op, TensorType
 from irscope.graph.numbering import Numbering
 from irscope.ops import hlo, sets
 
@@ -20,6 +20,8 @@ LEAVES = sets.hlo("constant iota")
 """Operators whose value is in their attributes: they are equal by value alone."""
 FAMILIES = (sets.hlo("dot convolution custom-call"), sets.hlo("reduce reduce-window"))
 """Operators that compilers replace by each other; others become only those of their kind and number of operands."""
+ALONE = (Kind.TUPLE, Kind.LEAF, Kind.OPAQUE)
+"""Kinds whose operators have nothing in common."""
 MOST_USERS = 64
 """Users of a value that count as its neighbours."""
 
@@ -141,7 +143,9 @@ def _labels(node: Node, number: int, same: Sameness, table: Table, types: dict[i
     attrs = same.numbering.attrs(node.attrs) if node.attrs else -1
     bodies = tuple([same.numbering.graphs.get(body, -1) for body in node.bodies]) if node.bodies else ()
     family = _role(node.op)[2]
-    broad = table((family,) if family >= 0 else (node.op.kind, len(node.operands)))
+    broad = loose if node.op.kind in ALONE else table((node.op.kind, len(node.operands)))
+    if family >= 0:
+        broad = table((family,))
     return table((loose, type, attrs, bodies)), table((loose, type)), loose, broad
 
 
