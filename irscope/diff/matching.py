@@ -86,9 +86,8 @@ class Matcher:
             theirs = right.get(value)
             if theirs and len(theirs) == len(mine) and (len(mine) == 1 or not alone):
                 for x, y in zip(mine, theirs, strict=True):
-                    if self.a.is_leaf[x] and self.a.exact[x] != self.b.exact[y]:
-                        continue
-                    self.pair(x, y)
+                    if self.label_score(x, y):
+                        self.pair(x, y)
 
     def _spread(self) -> None:
         """Pair the candidates beside all pairs, the best first, and those beside the new pairs."""
@@ -170,6 +169,8 @@ class Matcher:
     def label_score(self, x: int, y: int) -> float:
         """What the labels of two places have in common; 0 for places that are never paired."""
         a, b = self.a, self.b
+        if a.loose[x] == b.loose[y] and a.clear[x] != b.clear[y]:
+            return 0.0  # a reduction over dimensions of size 1 is none
         if a.exact[x] == b.exact[y]:
             return EXACT
         if a.is_leaf[x] or b.is_leaf[y] or a.is_param[x] != b.is_param[y]:
