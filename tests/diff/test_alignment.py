@@ -59,7 +59,7 @@ def difference(before: str, after: str) -> Comparison:
     return compare(irscope.load("HloModule a\n" + before).module(), irscope.load("HloModule b\n" + after).module())
 
 
-def told(comparison: Comparison) -> list[tuple[str, str, str]]:
+def listed(comparison: Comparison) -> list[tuple[str, str, str]]:
     """(kind, operator, what differs) of all groups."""
     return [(g.kind, g.ops[0] or g.ops[1] or "", f"{g.what} x{len(g.changes)}") for pair in comparison.pairs for g in groups(pair.changes)]
 
@@ -121,40 +121,40 @@ def test_other_names_and_another_order_of_lines_are_no_change(text: str) -> None
 ])
 def test_a_change_is_one_change(old: str, new: str, expected: list[tuple[str, str, str]]) -> None:
     assert old in LAYER
-    assert told(difference(LAYER, LAYER.replace(old, new)))[:len(expected)] == expected
+    assert listed(difference(LAYER, LAYER.replace(old, new)))[:len(expected)] == expected
 
 
 def test_nodes_that_are_fused_moved() -> None:
     comparison = difference(LAYER, FUSED)
-    assert told(comparison) == [("added", "fusion", " x1"), *(("moved", op, "into a fusion x1") for op in ("constant", "broadcast", "multiply",
+    assert listed(comparison) == [("added", "fusion", " x1"), *(("moved", op, "into a fusion x1") for op in ("constant", "broadcast", "multiply",
                                                                                                              "subtract"))]
     assert all(change.graphs == ("e", "fused") for pair in comparison.pairs for change in pair.changes if change.kind == "moved")
-    back = told(difference(FUSED, LAYER))
+    back = listed(difference(FUSED, LAYER))
     assert ("moved", "multiply", "out of a fusion x1") in back
 
 
 def test_bodies_of_fusions_are_compared_node_by_node() -> None:
     comparison = difference(FUSED, FUSED.replace("multiply(p, l)", "divide(p, l)"))
-    assert told(comparison) == [("changed", "multiply", "multiply became divide x1")]
+    assert listed(comparison) == [("changed", "multiply", "multiply became divide x1")]
 
 
 def test_a_constant_is_paired_by_its_value_or_its_place() -> None:
     swapped = LAYER.replace("multiply(d, l)", "divide(d, l)").replace("constant(2)", "constant(0.5)")
-    assert ("removed", "constant", " x1") in told(difference(LAYER, swapped))
-    assert ("added", "constant", " x1") in told(difference(LAYER, swapped))
+    assert ("removed", "constant", " x1") in listed(difference(LAYER, swapped))
+    assert ("added", "constant", " x1") in listed(difference(LAYER, swapped))
 
 
 def test_another_copy_of_a_value_is_a_duplicate() -> None:
     text = LAYER.replace("subtract(m, x)", "subtract(m, y)").replace("  k = ", "  y = f32[4,4] tanh(c)\n  k = ")
     before = LAYER.replace("subtract(m, x)", "subtract(m, d)")
-    assert told(difference(before, text)) == [("duplicated", "tanh", " x1")]
-    assert told(difference(text, before)) == [("merged", "tanh", " x1")]
+    assert listed(difference(before, text)) == [("duplicated", "tanh", " x1")]
+    assert listed(difference(text, before)) == [("merged", "tanh", " x1")]
 
 
 def test_a_new_parameter_moves_the_numbers_of_the_others() -> None:
     after = LAYER.replace("parameter(1)", "parameter(2)").replace("parameter(0)", "parameter(1)").replace(
         "  x =", "  n = f32[4,4] parameter(0)\n  x =").replace("subtract(m, x)", "subtract(m, n)")
-    found = told(difference(LAYER, after))
+    found = listed(difference(LAYER, after))
     assert ("changed", "parameter", "another number x2") in found
     assert ("added", "parameter", " x1") in found
 
