@@ -261,9 +261,10 @@ class OptOptions(InputOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions(FormatOptions):
-    """The gates of :func:`irscope.diff`."""
+    """The gates of :func:`irscope.diff`, and what its json lists."""
 
     fail_if: tuple[str, ...] = option((), "Exit 1 when it holds: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'.", metavar="CONDITION")
+    matches: bool = option(False, "In json, also list all pairs of nodes that are on both sides.")
 
 
 # ---------------------------------------------------------------------- run

@@ -12,15 +12,14 @@ from irscope.cli.errors import FINDINGS, OK, USAGE
 from irscope.cli.options import options
 from irscope.cli.output import opened
 from irscope.cli.terminal import TERMINAL, say
-from irscope.source.data_text import strict_json
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOutput:
     """Where and how it is written."""
 
-    form: str = option("text", "How to print it; html is one page that needs no network.", "--format",
-                       choices=("text", "json", "markdown", "html"))
+    form: str = option("text", "How to print it; html is one page that needs no network, svg a drawing of both sides.", "--format",
+                       choices=("text", "json", "markdown", "html", "svg"))
     output: str = option("-", "Write there instead of to standard output.", "-o", "--output", metavar="FILE", shown=False)
 
 
@@ -35,13 +34,11 @@ def command(before: str, after: str, request: DiffOptions, output: DiffOutput) -
     Examples:
       irscope diff old.hlo new.hlo
       irscope diff old.hlo new.hlo --format html -o diff.html
+      irscope diff before.hlo after.hlo --format json --matches
       irscope diff old.hlo new.hlo --fail-if 'kernels>+0' --fail-if 'bytes>+5%'
     """
     result = api.diff(path_of(before), path_of(after), request, watch=TERMINAL)
-    if output.form == "json":
-        text = strict_json(result.as_json(), indent=1)
-    else:
-        text = result.as_html() if output.form == "html" else result.as_text(output.form == "markdown")
+    text = result.rendered(output.form)
     with opened(output.output, (before, after)) as stream:
         stream.write(text + "\n")
     for failure in result.failed:

@@ -8,24 +8,18 @@ from irscope.analysis.cost import is_unsized
 from irscope.analysis.soundness import Use, soundness
 from irscope.analysis.survey import Survey
 from irscope.analysis.values import is_annotation
+from irscope.diff.align import Aligner, Alignment, align, collect
+from irscope.diff.changes import KINDS, Change, changes_of
 from irscope.diff.normal import normal_form
 from irscope.expand.specialise import has_open_sizes
-from irscope.graph import Cut, Graph, Module, Node, Op, Typing, bytes_of, callees_first, live
+from irscope.graph import Cut, Graph, Module, Op, Typing, bytes_of, callees_first
 from irscope.graph.numbering import Equality, Numbering, by_value, plain
 from irscope.ops import hlo
 from irscope.source import UserError
 
+__all__ = ["METRICS", "Change", "Comparison", "GraphPair", "compare", "equality"]
 METRICS = ("nodes", "kernels", "flops", "bytes", "peak_bytes", "parameter_bytes")
 """What is counted on both sides, for the entry and all it runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A node of one side (the other is None: it was removed or added), or a pair that does the same kind of thing differently."""
-
-    before: Node | None
-    after: Node | None
-    why: str = ""
 
 
 @dataclass(slots=True)
@@ -48,6 +42,9 @@ class Comparison:
     after: dict[str, float | None]
     ops_before: Counter[str]
     ops_after: Counter[str]
+    alignment: Alignment = field(default_factory=Alignment)
+    graphs: tuple[list[Graph], list[Graph]] = field(default_factory=lambda: ([], []))
+    """All computations of both sides, as they are compared."""
     cuts: tuple[Cut | None, Cut | None] = (None, None)
     """What is there of texts that were cut off: only computations that are complete in both are compared, and no figures."""
 
@@ -61,6 +58,11 @@ class Comparison:
         if name.startswith("ops."):
             return float(self.ops_before[name[4:]]), float(self.ops_after[name[4:]])
         return self.before[name], self.after[name]
+
+    def kinds(self) -> dict[str, int]:
+        """How many changes there are of each kind."""
+        found = Counter(change.kind for pair in self.pairs for change in pair.changes)
+        return {kind: found[kind] for kind in KINDS}
 
     def op_changes(self) -> dict[str, tuple[int, int]]:
         """Operators whose number changed."""
@@ -76,17 +78,20 @@ def compare(before: Module, after: Module) -> Comparison:
     cuts = before.cut, after.cut
     if cuts != (None, None):
         before, after = _complete(before), _complete(after)
-    if before.dialect is not after.dialect and before.is_primitive and after.is_primitive:
+    if before.dialect is not after.dialect:
         before, after = _normal_forms(before, after)
-    numbers = Numbering(_equality(before, after), [*callees_first(before), *callees_first(after)])
-    partners = _partners(numbers, before, after)
+    graphs = callees_first(before), callees_first(after)
+    numbers = Numbering(equality(before, after), [*graphs[0], *graphs[1]])
+    aligned = align(before, after, numbers) if before.entry and after.entry else Alignment()
+    partners = _partners(numbers, before, after, aligned)
+    pairs = Pairs(before, after, numbers, aligned)
     if cuts != (None, None):  # what a cut text does not hold was not removed
         partners = [(a, b) for a, b in partners if (a or not cuts[0]) and (b or not cuts[1])]
-        return Comparison(False, [_pair(numbers, a, b) for a, b in partners], {}, {}, Counter(), Counter(), cuts)
-    pairs = [_pair(numbers, a, b) for a, b in partners]
+        return Comparison(False, [pairs.pair(a, b) for a, b in partners], {}, {}, Counter(), Counter(), aligned, graphs, cuts)
+    compared = [pairs.pair(a, b) for a, b in partners]
     same = bool(before.entry and after.entry) and numbers.graphs[before.main()] == numbers.graphs[after.main()]
     first, second = Survey(before), Survey(after)
-    return Comparison(same, pairs, _metrics(first), _metrics(second), first.ops, second.ops)
+    return Comparison(same, compared, _metrics(first), _metrics(second), first.ops, second.ops, aligned, graphs)
 
 
 def _complete(module: Module) -> Module:
@@ -108,7 +113,7 @@ def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
         return before, after
 
 
-def _equality(before: Module, after: Module) -> Equality:
+def equality(before: Module, after: Module) -> Equality:
     """Names, places, layouts and fingerprints do not count; types count if both texts state them, and always for constants."""
     stated = before.dialect.typing is after.dialect.typing is Typing.STATED
 
@@ -137,14 +142,12 @@ def _metrics(survey: Survey) -> dict[str, float | None]:
     }
 
 
-def _partners(numbers: Numbering, before: Module, after: Module) -> list[tuple[Graph | None, Graph | None]]:
-    """Pairs of corresponding graphs: the entries, equal graphs, graphs of the same name, and the unpaired rest."""
-    pairs: list[tuple[Graph | None, Graph | None]] = []
-    left, right = list(before.graphs.values()), list(after.graphs.values())
-    if before.entry and after.entry:
-        pairs.append((before.main(), after.main()))
-        left.remove(before.main())
-        right.remove(after.main())
+def _partners(numbers: Numbering, before: Module, after: Module, aligned: Alignment) -> list[tuple[Graph | None, Graph | None]]:
+    """Pairs of corresponding graphs: those that are aligned, equal graphs, graphs of the same name, and the unpaired rest. A graph that is
+    opened where it is called belongs to its caller."""
+    pairs: list[tuple[Graph | None, Graph | None]] = [(host.before.flat.graph, host.after.flat.graph) for host in aligned.hosts]
+    opened = {graph for host in aligned.hosts for graph in host.opened()}
+    left, right = ([graph for graph in module.graphs.values() if graph not in opened] for module in (before, after))
     waiting: dict[int, list[Graph]] = {}
     for graph in right:
         waiting.setdefault(numbers.graphs[graph], []).append(graph)
@@ -163,76 +166,23 @@ def _partners(numbers: Numbering, before: Module, after: Module) -> list[tuple[G
     return pairs
 
 
-def _pair(numbers: Numbering, before: Graph | None, after: Graph | None) -> GraphPair:
-    if before is None or after is None:
-        return GraphPair(before, after, False)
-    if numbers.graphs[before] == numbers.graphs[after]:
-        return GraphPair(before, after, True)
-    return GraphPair(before, after, False, _changes(numbers, before, after))
+class Pairs:
+    """The changes of pairs of graphs; those that no call leads to are aligned when they are asked for."""
 
+    def __init__(self, before: Module, after: Module, numbers: Numbering, aligned: Alignment) -> None:
+        self.numbers, self.aligned = numbers, aligned
+        self.aligner = Aligner(before, after, numbers, aligned)
+        self.hosts = {host.before.flat.graph: host for host in aligned.hosts}
 
-def _changes(numbers: Numbering, before: Graph, after: Graph) -> list[Change]:
-    """Nodes without an equal on the other side. From the results upwards, pairs of the same operator are reported as changed."""
-    left, right = _unmatched(numbers, before, after), _unmatched(numbers, after, before)
-    partner: dict[Node, Node] = {}
-    taken: set[Node] = set()
-    stack = [(before.root, after.root)] if before.root is not None and after.root is not None else []
-    seen: set[tuple[Node, Node]] = set()
-    while stack:
-        a, b = stack.pop()
-        if (a, b) in seen or a not in left or b not in right or a in partner or b in taken:
-            continue
-        seen.add((a, b))
-        if a.op.name == b.op.name:
-            partner[a] = b
-            taken.add(b)
-            stack.extend(zip(a.operands, b.operands, strict=False))
-    # Nodes that the walk from the results did not reach: pair the same operator, in order.
-    spare: dict[tuple[str, str], list[Node]] = {}
-    for node in right:
-        if node not in taken:
-            spare.setdefault((node.op.name, str(node.type)), []).append(node)
-    for node in left:
-        if node not in partner and (same := spare.get((node.op.name, str(node.type)))):
-            partner[node] = same.pop(0)
-            taken.add(partner[node])
-    changes = []
-    for node in left:
-        other = partner.get(node)
-        if other is None:
-            changes.append(Change(node, None))
-        elif why := _difference(node, other):
-            changes.append(Change(node, other, why))
-    return changes + [Change(None, node) for node in right if node not in taken]
-
-
-def _unmatched(numbers: Numbering, graph: Graph, other: Graph) -> dict[Node, None]:
-    """The live nodes of a graph for which the other has no equal left."""
-    alive, there = live(graph), live(other)
-    mine, theirs = numbers.nodes[graph], numbers.nodes[other]
-    stock = Counter(theirs[n.index] for n in other.nodes if there[n.index])
-    found: dict[Node, None] = {}
-    for node in graph.nodes:
-        if alive[node.index]:
-            if stock[mine[node.index]] > 0:
-                stock[mine[node.index]] -= 1
-            else:
-                found[node] = None
-    return found
-
-
-def _difference(a: Node, b: Node) -> str:
-    """The difference between two nodes of the same operator, apart from their operands; empty if only the operands differ."""
-    parts = []
-    if str(a.type) != str(b.type):
-        parts.append(f"{a.type} became {b.type}")
-    keys = sorted(a.attrs.keys() | b.attrs.keys())
-    both = [(k, *(str({**node.attrs}.get(k)) for node in (a, b))) for k in keys]
-    parts += [f"{k}: {_short(mine)} became {_short(theirs)}" for k, mine, theirs in both if mine != theirs]
-    if len(a.operands) != len(b.operands):
-        parts.append(f"{len(a.operands)} operands became {len(b.operands)}")
-    return "; ".join(parts)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+    def pair(self, before: Graph | None, after: Graph | None) -> GraphPair:
+        """Two graphs and their changes."""
+        if before is None or after is None:
+            return GraphPair(before, after, False)
+        same = self.numbers.graphs[before] == self.numbers.graphs[after]
+        if same and before not in self.hosts:
+            return GraphPair(before, after, True)
+        if before not in self.hosts:
+            self.hosts[before] = self.aligner.add(before, after)
+            collect(self.hosts[before], self.aligned)
+        changes = [] if same else changes_of(self.hosts[before], self.aligned, self.numbers, self.aligner.typed)
+        return GraphPair(before, after, same or not changes, changes)

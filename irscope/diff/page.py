@@ -1,11 +1,12 @@
 """A comparison as one offline HTML page: the figures, then each graph's changes with both texts side by side."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from irscope.diff.compare import METRICS, Change, Comparison, GraphPair
+from irscope.diff.changes import Group, groups
+from irscope.diff.compare import METRICS, Comparison, GraphPair
 from irscope.diff.report import change_of, figure, title
-from irscope.graph import Module, Node
+from irscope.graph import Graph, Module, Node
 from irscope.source.page_policy import policy_of
 from irscope.source.visible import markup
 
@@ -16,7 +17,8 @@ SHOWN = 20_000
 WIDEST = 400
 """Characters of a statement that are shown."""
 
-_STYLE = """:root { color-scheme: light dark; --line: #8884; --soft: #8881; --gone: #cf222e22; --new: #1a7f3722; --other: #9a670022; }
+_STYLE = """:root { color-scheme: light dark; --line: #8884; --soft: #8881;
+  --gone: #cf222e22; --new: #1a7f3722; --other: #9a670022; --moved: #0969da22; }
 body { font: 14px/1.45 system-ui, "DejaVu Sans", sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; }
 h1 { font-size: 20px; overflow-wrap: anywhere; } table { border-collapse: collapse; }
 td, th { border-bottom: 1px solid var(--line); padding: 3px 10px; text-align: left; vertical-align: top; }
@@ -24,22 +26,42 @@ table.figures td:not(:first-child), table.figures th:not(:first-child) { text-al
 summary { cursor: pointer; font-weight: 600; margin: 1em 0 .3em; }
 table.changes { width: 100%; table-layout: fixed; } table.changes th:last-child { width: 22%; }
 td.text { font: 12px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
-tr.gone td.before { background: var(--gone); } tr.new td.after { background: var(--new); } tr.other td.text { background: var(--other); }
+tr.removed td.before, tr.merged td.before { background: var(--gone); } tr.added td.after, tr.duplicated td.after { background: var(--new); }
+tr.changed td.text { background: var(--other); } tr.moved td.text { background: var(--moved); } tr.group th { padding-top: 10px; }
+[data-mate] { cursor: pointer; } tr.mate td { outline: 2px solid #0969da; } g.mate rect { stroke: #0969da; stroke-width: 4; }
+.sides { display: flex; gap: 8px; } .side { flex: 1; overflow: auto; max-height: 70vh; border: 1px solid var(--line); background: #fff; }
 .failed { background: var(--gone); padding: 4px 10px; } .same { background: var(--new); padding: 4px 10px; } small { opacity: .7; }
 input { font: inherit; padding: 3px 8px; width: 24em; margin-top: 1em; }"""
 _SCRIPT = """const find = document.getElementById("find");
 find.addEventListener("input", () => {
   const word = find.value.toLowerCase();
   for (const row of document.querySelectorAll("table.changes tbody tr")) row.hidden = !row.textContent.toLowerCase().includes(word);
-});"""
+});
+function choose(event) {
+  const from = event.target.closest("[data-mate]");
+  if (!from) return;
+  for (const old of document.querySelectorAll(".mate")) old.classList.remove("mate");
+  for (const one of from.closest("details").querySelectorAll(`[data-mate="${from.dataset.mate}"]`)) {
+    one.classList.add("mate");
+    if (one !== from) one.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+}
+document.addEventListener("click", choose);
+document.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(event); });"""
 
 
-def as_html(comparison: Comparison, before: Module, after: Module, names: tuple[str, str], failed: Sequence[str]) -> str:
+Drawings = Mapping[Graph | None, tuple[str, str, Mapping[Node, str]]]
+"""Of a graph before: both sides as SVG, and the number that the boxes of a changed node share."""
+
+
+def as_html(comparison: Comparison, before: Module, after: Module, names: tuple[str, str], failed: Sequence[str],
+            drawings: Drawings) -> str:
     """The page; ``names`` are those of the two files, ``failed`` the gates that do not hold."""
-    return "\n".join(_page(comparison, before, after, names, failed)) + "\n"
+    return "\n".join(_page(comparison, before, after, names, failed, drawings)) + "\n"
 
 
-def _page(comparison: Comparison, before: Module, after: Module, names: tuple[str, str], failed: Sequence[str]) -> Iterator[str]:
+def _page(comparison: Comparison, before: Module, after: Module, names: tuple[str, str], failed: Sequence[str],
+          drawings: Drawings) -> Iterator[str]:
     first, second = map(markup, names)
     yield '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     yield policy_of(_SCRIPT, _STYLE)
@@ -58,7 +80,7 @@ def _page(comparison: Comparison, before: Module, after: Module, names: tuple[st
     yield '<input id="find" placeholder="show only changes that hold these words" aria-label="filter">'
     for pair in comparison.pairs:
         if not pair.same:
-            yield from _graph(pair, before, after)
+            yield from _graph(pair, before, after, drawings.get(pair.before))
     yield f"<script>{_SCRIPT}</script></body></html>"
 
 
@@ -72,22 +94,35 @@ def _figures(comparison: Comparison) -> Iterator[str]:
     yield "</tbody></table>"
 
 
-def _graph(pair: GraphPair, before: Module, after: Module) -> Iterator[str]:
+def _graph(pair: GraphPair, before: Module, after: Module, drawing: tuple[str, str, Mapping[Node, str]] | None) -> Iterator[str]:
     n = len(pair.changes)
     yield f"<details{' open' if n <= OPEN else ''}><summary>{markup(title(pair.before, pair.after))} <small>{n} changes</small></summary>"
+    mates: Mapping[Node, str] = {}
+    if drawing is not None:
+        mates = drawing[2]
+        inline = [text.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1) for text in drawing[:2]]
+        yield f'<div class="sides"><div class="side">{inline[0]}</div><div class="side">{inline[1]}</div></div>'
     yield '<table class="changes"><thead><tr><th>before</th><th>after</th><th>what</th></tr></thead><tbody>'
-    for change in pair.changes[:SHOWN]:
-        kind = "new" if change.before is None else "gone" if change.after is None else "other"
-        yield (f'<tr class="{kind}"><td class="text before">{_text(change.before, before)}</td>'
-               f'<td class="text after">{_text(change.after, after)}</td><td>{markup(_what(change))}</td></tr>')
+    shown = 0
+    for group in groups(pair.changes):
+        if len(group.changes) > 1 and shown < SHOWN:
+            yield f'<tr class="group"><th colspan="3">{markup(_heading(group))}</th></tr>'
+        for change in group.changes[:SHOWN - shown]:
+            shown += 1
+            known = [mates[node] for node in (change.before, change.after) if node is not None and node in mates]
+            mate = f' data-mate="{markup(known[0])}" tabindex="0"' if known else ""
+            yield (f'<tr class="{change.kind}"{mate}><td class="text before">{_text(change.before, before)}</td>'
+                   f'<td class="text after">{_text(change.after, after)}</td><td>{markup(change.why or change.kind)}</td></tr>')
     yield "</tbody></table>"
     if n > SHOWN:
         yield f"<p>... and {n - SHOWN} more</p>"
     yield "</details>"
 
 
-def _what(change: Change) -> str:
-    return "added" if change.before is None else "removed" if change.after is None else change.why
+def _heading(group: Group) -> str:
+    """``multiply ×12 moved: into a fusion``."""
+    names = " -> ".join(dict.fromkeys(op for op in group.ops if op))
+    return f"{names} ×{len(group.changes)} {group.kind}" + (f": {group.what}" if group.what else "")
 
 
 def _text(node: Node | None, module: Module) -> str:

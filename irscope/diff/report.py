@@ -1,33 +1,59 @@
 """A comparison as text, Markdown and JSON."""
 from __future__ import annotations
 
-from irscope.diff.compare import METRICS, Change, Comparison, GraphPair
+from irscope.diff.changes import Change, Group, groups
+from irscope.diff.compare import METRICS, Comparison, GraphPair
 from irscope.graph import Graph, Node
 
 SHOWN = 40
-"""Changes that are listed of one pair of graphs; the rest is counted."""
+"""Groups of equal changes that are listed of one pair of graphs; the rest is counted."""
+FEW_LONE = 8
+"""Computations of one side alone that are listed."""
+NAMED = 3
+"""Nodes of a group that are named."""
+SIGNS = {"changed": "~", "added": "+", "removed": "-", "moved": ">", "duplicated": "+", "merged": "-"}
+WORDS = ("duplicated", "merged")
+"""Kinds that their sign does not tell."""
 
 
-def as_json(comparison: Comparison, failed: list[str]) -> dict[str, object]:
-    """``{"same", "metrics", "ops", "graphs", "failed"}``."""
+def as_json(comparison: Comparison, failed: list[str], matches: bool = False) -> dict[str, object]:
+    """The object of ``schemas/diff.json``; with ``matches`` all pairs of nodes, too."""
     before, after = comparison.cuts
+    aligned = {"matches": _matches(comparison)} if matches else {}
     cut = {"cut": {"before": before and str(before), "after": after and str(after)}} if comparison.partial else {}
     return {
         "same": comparison.same, **cut,
         "metrics": {name: {"before": comparison.before[name], "after": comparison.after[name]} for name in comparison.before},
         "ops": {name: {"before": a, "after": b} for name, (a, b) in comparison.op_changes().items()},
         "graphs": [_graph_json(pair) for pair in comparison.pairs if not pair.same],
-        "failed": failed,
+        "kinds": comparison.kinds(), "aligned": len(comparison.alignment.pairs), "renamed": comparison.alignment.renamed,
+        "failed": failed, **aligned,
     }
+
+
+def _matches(comparison: Comparison) -> list[list[str]]:
+    """Computation and name of each pair of nodes, before and after."""
+    pairs = comparison.alignment.pairs.items()
+    first, second = ({node: graph.name for graph in graphs for node in graph.nodes} for graphs in comparison.graphs)
+    return [[first[a], a.name, second[b], b.name] for a, b in pairs]
 
 
 def _graph_json(pair: GraphPair) -> dict[str, object]:
     return {"before": pair.before.name if pair.before else None, "after": pair.after.name if pair.after else None,
-            "changes": [{"before": _node_json(c.before), "after": _node_json(c.after), "why": c.why or None} for c in pair.changes]}
+            "changes": [_change_json(change) for change in pair.changes],
+            "groups": [{"kind": g.kind, "before": g.ops[0], "after": g.ops[1], "what": g.what or None, "times": len(g.changes),
+                        "changes": [numbers[id(change)] for change in g.changes]}
+                       for numbers in [{id(change): number for number, change in enumerate(pair.changes)}] for g in groups(pair.changes)]}
 
 
-def _node_json(node: Node | None) -> dict[str, str] | None:
-    return None if node is None else {"name": node.name, "op": node.op.name, "type": str(node.type)}
+def _change_json(change: Change) -> dict[str, object]:
+    before, after = change.graphs
+    return {"before": _node_json(change.before, before), "after": _node_json(change.after, after), "why": change.why or None,
+            "kind": change.kind}
+
+
+def _node_json(node: Node | None, graph: str | None) -> dict[str, str | None] | None:
+    return None if node is None else {"name": node.name, "op": node.op.name, "type": str(node.type), "graph": graph}
 
 
 def as_text(comparison: Comparison, before: str, after: str, markdown: bool = False) -> str:
@@ -42,9 +68,14 @@ def as_text(comparison: Comparison, before: str, after: str, markdown: bool = Fa
         lines += ["", ("### Operators" if markdown else "operators")]
         ordered = sorted(ops.items(), key=lambda kv: -abs(kv[1][1] - kv[1][0]))
         lines += [f"{bullet}{name} {a} -> {b} ({b - a:+d})" for name, (a, b) in ordered]
+    lines += _kinds_text(comparison, bullet, markdown)
     for pair in comparison.pairs:
-        if not pair.same:
+        if not pair.same and pair.before is not None and pair.after is not None:
             lines += ["", *_graph_text(pair, bullet, markdown)]
+    lone = [title(pair.before, pair.after) for pair in comparison.pairs if pair.before is None or pair.after is None]
+    if lone:
+        lines += ["", "### Computations" if markdown else "computations", *(bullet + text for text in lone[:FEW_LONE])]
+        lines += [f"{bullet}... and {len(lone) - FEW_LONE} more"] if len(lone) > FEW_LONE else []
     return "\n".join(lines)
 
 
@@ -79,12 +110,24 @@ def _table(comparison: Comparison, markdown: bool) -> list[str]:
     return ["  " + row[0].ljust(widths[0]) + "  " + "  ".join(row[i].rjust(widths[i]) for i in range(1, 5)).rstrip() for row in rows]
 
 
+def _kinds_text(comparison: Comparison, bullet: str, markdown: bool) -> list[str]:
+    """How many changes there are of each kind, and what is none."""
+    kinds = [f"{n:,} {kind}" for kind, n in comparison.kinds().items() if n]
+    pairs, renamed = len(comparison.alignment.pairs), comparison.alignment.renamed
+    if not kinds:
+        return []
+    names = f", {renamed:,} of them under another name, which is no change" if renamed else ""
+    return ["", "### Changes" if markdown else "changes", bullet + ", ".join(kinds), f"{bullet}{pairs:,} nodes are on both sides{names}"]
+
+
 def _graph_text(pair: GraphPair, bullet: str, markdown: bool) -> list[str]:
     name = title(pair.before, pair.after)
     lines = [f"### {name}" if markdown else name]
-    lines += [bullet + _change(change) for change in pair.changes[:SHOWN]]
-    if len(pair.changes) > SHOWN:
-        lines.append(f"{bullet}... and {len(pair.changes) - SHOWN} more")
+    found = groups(pair.changes)
+    lines += [bullet + _group(group, markdown) for group in found[:SHOWN]]
+    if len(found) > SHOWN:
+        rest = sum(len(group.changes) for group in found[SHOWN:])
+        lines.append(f"{bullet}... and {rest} more")
     return lines
 
 
@@ -97,10 +140,30 @@ def title(before: Graph | None, after: Graph | None) -> str:
     return before.name if before.name == after.name else f"{before.name} -> {after.name}"
 
 
+def _group(group: Group, markdown: bool) -> str:
+    """A line for equal changes; a single change is shown in full."""
+    if len(group.changes) == 1:
+        return _change(group.changes[0])
+    a, b = group.ops
+    op = b if a is None else a if b is None or a == b or group.what.startswith(f"{a} became") else f"{a} -> {b}"
+    some = ", ".join(_names(change) for change in group.changes[:NAMED])
+    more = len(group.changes) - NAMED
+    times = f"**×{len(group.changes):,}**" if markdown else f"×{len(group.changes):,}"
+    what = f": {group.what}" if group.what and group.kind in ("changed", "moved") else ""
+    word = f" {group.kind}" if group.kind in WORDS else ""
+    return f"{SIGNS[group.kind]} {op} {times}{word}{what}: {some}" + (f", and {more:,} more" if more > 0 else "")
+
+
+def _names(change: Change) -> str:
+    a, b = (node and f"%{node.name}" for node in (change.before, change.after))
+    return f"{a} -> {b}" if a and b and a != b else a or b or ""
+
+
 def _change(change: Change) -> str:
-    if change.before is None and change.after is not None:
-        return f"+ %{change.after.name} = {change.after.type} {change.after.op.name}"
-    assert change.before is not None
-    if change.after is None:
-        return f"- %{change.before.name} = {change.before.type} {change.before.op.name}"
-    return f"~ %{change.before.name} -> %{change.after.name} {change.before.op.name}: {change.why}"
+    sign = SIGNS[change.kind]
+    word = f": {change.kind}" if change.kind in WORDS else ""
+    node = change.after or change.before
+    assert node is not None
+    if change.before is None or change.after is None:
+        return f"{sign} %{node.name} = {node.type} {node.op.name}{word}"
+    return f"{sign} {_names(change)} {change.before.op.name}: {change.why}"

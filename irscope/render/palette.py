@@ -23,6 +23,10 @@ _RAMPS = {"float": ("#f7dcec", "#a8527f"), "int": ("#dde2f8", "#4a59a8"), "uint"
 """The lightest and the darkest colour of each family; its dtypes stand between them by size."""
 STOPS = (0.0, 0.04, 0.25, 0.5, 1.0)
 """The shares of the costliest box that the legend of costs shows."""
+OF_CHANGE = {name: Colours(fill, border, INK) for name, fill, border in (
+    ("changed", "#f2e88f", "#9a6700"), ("added", "#9fdcb4", "#1a7f37"), ("removed", "#f5b3b3", "#cf222e"),
+    ("moved", "#9ad0f5", "#0969da"), ("duplicated", "#d5f0de", "#1a7f37"), ("merged", "#fbe0e0", "#cf222e"))}
+"""The colours of the kinds of changes in a comparison."""
 
 
 def heat(share: float, dark: bool = False) -> Colours:

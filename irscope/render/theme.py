@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from irscope.graph.dtypes import DTYPES
 from irscope.render.categories import FINDINGS, GROUPS, PALETTES
 from irscope.render.marks import severity_of
-from irscope.render.palette import OF_DTYPE, STOPS, Colours, heat
+from irscope.render.palette import OF_CHANGE, OF_DTYPE, STOPS, Colours, heat
 from irscope.render.units import bytes_
 from irscope.render.view import Box
 
@@ -103,6 +103,8 @@ def _ground(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:
         return FINDINGS.colours(severity_of(box) or "none", theme.dark)
     if color_by in PALETTES:
         return PALETTES[color_by].colours(box.category, theme.dark) if box.category else quiet
+    if color_by == "change":
+        return OF_CHANGE.get(box.change, theme.classes["constant"])
     return class_colours(box.work, theme)
 
 
@@ -125,6 +127,8 @@ def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str,
         found = [(f"%{name}", GROUPS[number % len(GROUPS)]) for number, name in groups[:MAX_GROUPS]]
         more = len(groups) - MAX_GROUPS
         return found + ([(f"+{more} more, colours repeat", theme.classes["free"])] if more > 0 else [])
+    if color_by == "change":
+        return [(name, colours) for name, colours in OF_CHANGE.items() if any(box.change == name for box in boxes)]
     used = {severity_of(box) or "none" if color_by == "findings" else box.category for box in boxes}
     palette = PALETTES[color_by]
     return [(name, palette.colours(name, theme.dark)) for name in palette.fills if name in used]

@@ -20,8 +20,8 @@ class CancellingVariance(Rule):
     Finds `mean(x * x) - mean(x) ** 2` over the same values and axes. In half precision the finding is a warning, otherwise a fact.
 
     ## Why is this bad?
-    Where the mean is large beside the spread, both terms are nearly equal and their difference has few correct digits: in f32 with a mean
-    of 1000 and a spread of 1 about 1, in bf16 none with a mean of 16. The difference may be negative, and its root `nan`.
+    Where the mean is large beside the spread, both terms are nearly equal and their difference has few correct digits: about one in f32
+    with a mean of 1000 and a spread of 1, none in bf16 with a mean of 16. The difference may be negative, and its root `nan`.
 
     ## Use instead
     `mean((x - mean(x)) ** 2)`: `jnp.var`, `torch.var`; in flax `use_fast_variance=False`. Or keep the difference above 0 and compute in f32.

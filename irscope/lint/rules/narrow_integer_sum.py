@@ -5,7 +5,6 @@ from math import prod
 
 from irscope.analysis.values import MOVES, dims, reduces
 from irscope.graph import Node, TensorType
-from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Reduce

@@ -27,8 +27,8 @@ class UnstableLogarithm(Rule):
     or written out, and `log(1 + exp(x))` or `log1p(exp(x))` whose `x` can be large.
 
     ## Why is this bad?
-    In f32 a softmax is 0 from 104 below its maximum on, a sigmoid is 0 below -104 and exactly 1 above 17, and `exp(x)` is infinite above 88.
-    The logarithm is then infinite, or 0 with a gradient of `nan`: the loss is lost, although its true value is a number of that size.
+    In f32 a softmax is 0 from 104 below its maximum on, a sigmoid is 0 below -104 and exactly 1 above 17, and `exp(x)` is infinite
+    above 88. The logarithm is then infinite, or 0 with a gradient of `nan`: the loss is lost, although its true value is a number of that size.
 
     ## Use instead
     `jax.nn.log_softmax`, `jax.nn.log_sigmoid`, `jax.nn.softplus`; `torch.log_softmax`, `torch.nn.functional.logsigmoid`, `softplus`,

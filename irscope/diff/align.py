@@ -1,0 +1,234 @@
+"""Which node of one module is which node of another, whatever their names and the order of lines, in fusions or outside."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from irscope.diff.flat import Flat, closed_graphs, flatten
+from irscope.diff.labels import Sameness, Side, Table, is_transparent, side
+from irscope.diff.matching import Matcher
+from irscope.graph import Graph, Module, Node, Typing, callees_first
+from irscope.graph.numbering import Numbering, plain
+from irscope.ops import hlo, sets
+
+REDUCTIONS = sets.hlo("reduce reduce-window")
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    """Two aligned graphs with all that they open: ``places`` pairs the places, ``frames`` the opened bodies."""
+
+    before: Side
+    after: Side
+    places: dict[int, int] = field(default_factory=dict)
+    frames: dict[int, int] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+
+    def opened(self) -> set[Graph]:
+        """The graphs of both sides whose nodes have places."""
+        return {side.flat.graph_of(frame) for side in (self.before, self.after) for frame in range(len(side.flat.callers))}
+
+    def is_pair(self, place: int, other: int) -> bool:
+        """Whether two places have the same value, or are the same node."""
+        return self.before.mate[self.before.value_of[place]] == self.after.value_of[other] or self.places.get(place) == other
+
+    def has_partner(self, place: int, other: int) -> bool:
+        """Whether both places are paired, with others."""
+        return ((place in self.places or self.before.mate[self.before.value_of[place]] >= 0)
+                and (other in self.taken or self.after.mate[self.after.value_of[other]] >= 0))
+
+
+@dataclass(slots=True, eq=False)
+class Alignment:
+    """``pairs``: the node after of each node before that has one, ``backward`` the other way. ``hosts``: the pairs of graphs that were
+    aligned, with what they open, callers first."""
+
+    pairs: dict[Node, Node] = field(default_factory=dict)
+    backward: dict[Node, Node] = field(default_factory=dict)
+    hosts: list[Host] = field(default_factory=list)
+
+    @property
+    def renamed(self) -> int:
+        """How many pairs have two names, but for the parameters of fusions."""
+        return sum(a.name != b.name for a, b in self.pairs.items())
+
+
+def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
+    """Align two modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
+    result = Alignment()
+    aligner = Aligner(before, after, numbering, result)
+    votes: dict[Graph, Counter[Graph]] = {before.main(): Counter((after.main(),))}
+    taken: set[Graph] = set()
+    for graph in reversed(callees_first(before, before.main())):
+        known = votes[graph].most_common() if graph in votes and graph not in taken else []
+        partner = next((g for g, _ in known if g not in taken), None)
+        if partner is not None:
+            host = aligner.add(graph, partner)
+            taken |= host.opened()
+            _collect(host, result, votes)
+    return result
+
+
+class Aligner:
+    """Aligns pairs of graphs of two modules."""
+
+    def __init__(self, before: Module, after: Module, numbering: Numbering, result: Alignment) -> None:
+        self.numbering, self.result = numbering, result
+        self.closed = closed_graphs(before.graphs.values()) | closed_graphs(after.graphs.values())
+        self.typed = before.dialect.typing is after.dialect.typing is Typing.STATED
+
+    def add(self, before: Graph, after: Graph) -> Host:
+        """Align two graphs, the nodes of which are then among the pairs."""
+        a, b = pair_graphs(before, after, self.numbering, self.closed, self.typed)
+        host = Host(a, b, _places(a, b))
+        host.taken = set(host.places.values())
+        _leftovers(host)
+        host.frames = _frames(a.flat, b.flat, host.places)
+        self.result.hosts.append(host)
+        return host
+
+
+def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[Graph], typed: bool) -> tuple[Side, Side]:
+    """Align two graphs."""
+    first, second = flatten(before, closed), flatten(after, closed)
+    table = Table()
+    type = numbering.equality.type
+    anchored = len(before.params) == len(after.params) and all(
+        not typed or type(p.type) == type(q.type) for p, q in zip(before.params, after.params, strict=True))
+    same = Sameness(numbering, typed, anchored)
+    a, b = side(first, same, table), side(second, same, table)
+    params = zip(first.params, second.params, strict=True) if anchored else ()
+    Matcher(a, b).run((a.value_of[x], b.value_of[y]) for x, y in params)
+    return a, b
+
+
+def _places(a: Side, b: Side) -> dict[int, int]:
+    """The pairs of places that pairs of values stand for: of several places with one value those whose users are pairs, then in order."""
+    mates: dict[int, int] = {}
+    taken: set[int] = set()
+    wished: dict[int, Counter[int]] = {}
+    for x in sorted(range(len(a.mate)), key=lambda x: -a.rank[x]):
+        y = a.mate[x]
+        if y < 0:
+            continue
+        mine, theirs = a.members[x], b.members[y]
+        pairs: list[tuple[int, int]] = []
+        if len(mine) == len(theirs) == 1:
+            pairs.append((mine[0], theirs[0]))
+        else:
+            votes = sorted(((n, p, q) for p in mine for q, n in wished.get(p, Counter()).items()), key=lambda vote: -vote[0])
+            for _, p, q in votes:
+                if p not in mates and q not in taken:
+                    mates[p] = q
+                    taken.add(q)
+                    pairs.append((p, q))
+            left = sorted((p for p in mine if p not in mates), key=a.flat.rank.__getitem__)
+            right = sorted((q for q in theirs if q not in taken), key=b.flat.rank.__getitem__)
+            pairs += zip(left, right, strict=False)
+        for p, q in pairs:
+            mates[p] = q
+            taken.add(q)
+            for s, t in zip(a.flat.operands[p], b.flat.operands[q], strict=False):
+                if a.mate[a.value_of[s]] == b.value_of[t]:
+                    wished.setdefault(s, Counter())[t] += 1
+    return mates
+
+
+def _leftovers(host: Host) -> None:
+    """Pair copies of a value, and constants that changed, whose users all are pairs: the place says that they are the same."""
+    a, b = host.before.flat, host.after.flat
+    for p in sorted((p for p, alive in enumerate(a.alive) if alive and p not in host.places), key=lambda p: -a.rank[p]):
+        users = a.users[p]
+        others = {(host.places.get(user, -1), number) for user, number in users}
+        places = {b.operands[user][number] for user, number in others if user >= 0 and number < len(b.operands[user])}
+        if len(places) != 1 or any(user < 0 for user, _ in others):
+            continue
+        q = places.pop()
+        mine, theirs = a.nodes[p], b.nodes[q]
+        if q not in host.taken and set(b.users[q]) == others and mine.op is theirs.op and plain(mine.type) == plain(theirs.type):
+            if mine.op is not hlo.parameter and all(_does_the_same(host, consumer) for consumer in _consumers(a, p)):
+                host.places[p] = q
+                host.taken.add(q)
+
+
+def _consumers(flat: Flat, place: int) -> set[int]:
+    """What uses a value, behind operators that change its form."""
+    found: set[int] = set()
+    stack = [place]
+    while stack:
+        for user, _ in flat.users[stack.pop()]:
+            if user not in found:
+                found.add(user)
+                if is_transparent(flat.nodes[user]):
+                    stack.append(user)
+    return found
+
+
+def _does_the_same(host: Host, place: int) -> bool:
+    """Whether a place has a partner with the same operator."""
+    mate = host.places.get(place, -1)
+    return mate >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[mate].op
+
+
+def collect(host: Host, result: Alignment) -> None:
+    """Add the pairs of nodes of a host."""
+    _collect(host, result, {})
+
+
+def _collect(host: Host, result: Alignment, votes: dict[Graph, Counter[Graph]]) -> None:
+    """The pairs of nodes that pairs of places stand for: a node of a graph that is called twice has two places."""
+    a, b, mates, frames = host.before, host.after, host.places, host.frames
+    chosen: dict[Node, Counter[Node]] = {}
+    for p in sorted(mates, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
+        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[mates[p]]] += 1
+    there: dict[tuple[int, str, int], list[Node]] = {}
+    for node, frame, place in b.flat.aliases:
+        there.setdefault((frame, node.op.name, b.value_of[place] if place >= 0 else -1), []).append(node)
+    for node, frame, place in a.flat.aliases:
+        mate = a.mate[a.value_of[place]] if place >= 0 and a.value_of[place] >= 0 else -1
+        if frame not in frames or (place >= 0 > mate):
+            continue
+        found = there.get((frames[frame], node.op.name, mate))
+        if found:
+            chosen.setdefault(node, Counter())[found.pop(0)] += 1
+    split = _split(b)
+    for node, others in chosen.items():
+        other = next((o for o, _ in others.most_common() if o not in result.backward), None)
+        if other is None or node in result.pairs:
+            continue
+        result.pairs[node], result.backward[other] = other, node
+        for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False):
+            votes.setdefault(mine, Counter())[theirs] += 1
+
+
+def _split(side: Side) -> dict[Node, Node]:
+    """Reductions in two steps whose first one is paired with nothing, by their second. XLA's TreeReductionRewriter gives the first step
+    the computation of the reduction that both replace, and the second a copy."""
+    found: dict[Node, Node] = {}
+    for i, node in enumerate(side.nodes):
+        if side.mate[i] >= 0 and node.op in REDUCTIONS:
+            first = side.sources[i][0]
+            inner = side.nodes[first]
+            if side.mate[first] < 0 and inner.op in REDUCTIONS and len(inner.operands) == len(node.operands):
+                found.update((side.flat.nodes[place], inner) for place in side.members[i])
+    return found
+
+
+def _frames(a: Flat, b: Flat, mates: dict[int, int]) -> dict[int, int]:
+    """Opened bodies that have most of their nodes in common, by callers of one operator."""
+    common: Counter[tuple[int, int]] = Counter()
+    for p, q in mates.items():
+        mine, theirs = a.frames[p], b.frames[q]
+        if mine and theirs and _op(a, mine) == _op(b, theirs):
+            common[mine, theirs] += 1
+    found, taken = {0: 0}, {0}
+    for (mine, theirs), _ in common.most_common():
+        if mine not in found and theirs not in taken:
+            found[mine] = theirs
+            taken.add(theirs)
+    return found
+
+
+def _op(flat: Flat, frame: int) -> str:
+    caller = flat.callers[frame]
+    return caller.op.name if caller is not None else ""

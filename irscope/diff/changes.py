@@ -1,0 +1,171 @@
+"""What differs between two aligned graphs: nodes that were added, removed, changed or moved, and equal changes as groups."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from irscope.diff.align import Alignment, Host
+from irscope.diff.labels import Side, is_commutative
+from irscope.graph import Node, TensorType
+from irscope.graph.numbering import Numbering
+from irscope.ops import hlo, sets
+
+KINDS = ("changed", "added", "removed", "moved", "duplicated", "merged")
+"""``duplicated``: another copy of a node that has a partner; ``merged``: a copy that the other side does not have any more."""
+PLUMBING = sets.hlo("parameter get-tuple-element tuple")
+"""Nodes without a value of their own, in opened fusions and calls: where they have no partner, the fusion is what changed."""
+LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A node of one side (the other is None: it was removed or added), or a pair that does the same kind of thing differently.
+
+    ``kind`` is one of KINDS; ``why`` says what differs, ``what`` the same without sizes and names, for groups. ``graphs`` are the
+    computations that the nodes are in, before and after.
+    """
+
+    before: Node | None
+    after: Node | None
+    why: str = ""
+    kind: str = "changed"
+    what: str = ""
+    graphs: tuple[str | None, str | None] = (None, None)
+
+
+@dataclass(slots=True)
+class Group:
+    """Equal changes."""
+
+    kind: str
+    ops: tuple[str | None, str | None]
+    what: str
+    changes: list[Change] = field(default_factory=list)
+
+
+def groups(changes: Iterable[Change]) -> list[Group]:
+    """Equal changes of nodes with equal operators, by kind, the most frequent first."""
+    found: dict[tuple[object, ...], Group] = {}
+    for change in changes:
+        ops = change.before.op.name if change.before else None, change.after.op.name if change.after else None
+        group = found.setdefault((change.kind, ops, change.what), Group(change.kind, ops, change.what))
+        group.changes.append(change)
+    return sorted(found.values(), key=lambda group: (KINDS.index(group.kind), -len(group.changes)))
+
+
+def changes_of(host: Host, alignment: Alignment, numbering: Numbering, typed: bool) -> list[Change]:
+    """The changes between the two graphs of a host, with the fusions and calls that are opened in them."""
+    return [*_result(host), *_before(host, alignment, numbering, typed), *_after(host, alignment)]
+
+
+def _result(host: Host) -> Iterator[Change]:
+    """The result, where it is another value that was there before."""
+    a, b = host.before, host.after
+    if a.root >= 0 <= b.root and a.mate[a.root] != b.root and a.mate[a.root] >= 0 <= b.mate[b.root]:
+        text = "the result is another value"
+        yield Change(a.nodes[a.root], b.nodes[b.root], text, "changed", text, (a.flat.graph.name, b.flat.graph.name))
+
+
+def _before(host: Host, alignment: Alignment, numbering: Numbering, typed: bool) -> Iterator[Change]:
+    a, b = host.before, host.after
+    where, there = _places(a), _places(b)
+    for node, (place, frame) in where.items():
+        graph = a.flat.graph_of(frame).name
+        other = alignment.pairs.get(node)
+        if other is None:
+            if frame and node.op in PLUMBING:
+                continue
+            copy = place >= 0 and a.mate[a.value_of[place]] >= 0 and a.flat.nodes[place] is node
+            kind = "merged" if copy else "removed"
+            yield Change(node, None, kind=kind, graphs=(graph, None))
+            continue
+        target, into = there.get(other, (-1, 0))
+        reasons = _reasons(node, other, numbering, typed)
+        if place >= 0 <= target and a.flat.nodes[place] is node:
+            reasons += _rewired(host, place, target)
+        moved = _moved(host, frame, into)
+        both = graph, b.flat.graph_of(into).name
+        if reasons:
+            why = "; ".join(why for why, _ in reasons) + (f"; {moved}" if moved else "")
+            yield Change(node, other, why, "changed", "; ".join(what for _, what in reasons), both)
+        elif moved and node.op not in PLUMBING:
+            yield Change(node, other, moved, "moved", moved, both)
+
+
+def _after(host: Host, alignment: Alignment) -> Iterator[Change]:
+    b = host.after
+    for node, (place, frame) in _places(b).items():
+        if node in alignment.backward or (frame and node.op in PLUMBING):
+            continue
+        copy = place >= 0 and b.mate[b.value_of[place]] >= 0 and b.flat.nodes[place] is node
+        kind = "duplicated" if copy else "added"
+        yield Change(None, node, kind=kind, graphs=(None, b.flat.graph_of(frame).name))
+
+
+def _places(side: Side) -> dict[Node, tuple[int, int]]:
+    """The first place and the frame of each node, in the order of the text."""
+    found: dict[Node, tuple[int, int]] = {}
+    for place, node in enumerate(side.flat.nodes):
+        if side.flat.alive[place] and node not in found:
+            found[node] = place, side.flat.frames[place]
+    for node, frame, place in side.flat.aliases:
+        if place >= 0 and node not in found:
+            found[node] = place, frame
+    return found
+
+
+def _moved(host: Host, frame: int, into: int) -> str:
+    """Where a node moved; empty where it is in the body of the same caller."""
+    if host.frames.get(frame) == into:
+        return ""
+    before, after = host.before.flat.callers[frame], host.after.flat.callers[into]
+    if before is None or after is None:
+        caller = after or before
+        assert caller is not None
+        return f"{'into' if after is not None else 'out of'} a {caller.op.name}"
+    return f"from a {before.op.name} into another" if before.op is after.op else f"from a {before.op.name} into a {after.op.name}"
+
+
+def _reasons(a: Node, b: Node, numbering: Numbering, typed: bool) -> list[tuple[str, str]]:
+    """The differences of two nodes apart from their operands: each in full, and without sizes."""
+    found = []
+    if a.op is not b.op and (a.op.dialect, a.op.name) != (b.op.dialect, b.op.name):
+        text = f"{a.op.name} became {b.op.name}"
+        found.append((text, text))
+    if typed and numbering.equality.type(a.type) != numbering.equality.type(b.type):
+        found.append((f"{a.type} became {b.type}", _types(a, b)))
+    if numbering.attrs(a.attrs) != numbering.attrs(b.attrs):
+        for key in sorted(a.attrs.keys() | b.attrs.keys()):
+            mine, theirs = ({**node.attrs}.get(key) for node in (a, b))
+            if key in numbering.equality.ignored or str(mine) == str(theirs):
+                continue
+            text = f"{key}: {_short(str(mine))} became {_short(str(theirs))}"
+            found.append((text, "another number" if a.op is hlo.parameter else text))
+    if len(a.operands) != len(b.operands):
+        text = f"{len(a.operands)} operands became {len(b.operands)}"
+        found.append((text, text))
+    return found
+
+
+def _types(a: Node, b: Node) -> str:
+    if isinstance(a.type, TensorType) and isinstance(b.type, TensorType) and a.type.dtype is not b.type.dtype:
+        return f"{a.type.dtype.name} became {b.type.dtype.name}"
+    return "another shape"
+
+
+def _rewired(host: Host, place: int, target: int) -> list[tuple[str, str]]:
+    """Operands that are other values; one that was added or removed is a change of its own."""
+    a, b = host.before, host.after
+    mine, theirs = a.flat.operands[place], b.flat.operands[target]
+    if len(mine) != len(theirs):
+        return []
+    wrong = [i for i, (s, t) in enumerate(zip(mine, theirs, strict=True)) if not host.is_pair(s, t)]
+    if len(wrong) == 2 and host.is_pair(mine[wrong[0]], theirs[wrong[1]]) and host.is_pair(mine[wrong[1]], theirs[wrong[0]]):
+        text = f"operands {wrong[0]} and {wrong[1]} swapped" + (" (of no consequence)" if is_commutative(a.flat.nodes[place]) else "")
+        return [(text, "operands swapped")]
+    return [(f"operand {i}: %{a.flat.nodes[mine[i]].name} became %{b.flat.nodes[theirs[i]].name}", f"operand {i} is another value")
+            for i in wrong if host.has_partner(mine[i], theirs[i])]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
