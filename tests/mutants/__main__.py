@@ -4,8 +4,8 @@
     python -m tests.mutants --show KEY      the change of one mutant
 
 A sample of all mutants (``tests.mutants.points``) is drawn by the seed; each is put into a copy of the project, and the tests of its room run
-until one fails; where Python has ``sys.monitoring`` (3.12), only those test files run that reach the mutated line. What has run is kept in
-``--state`` under the hash of irscope/ and tests/, and not run again. On another tree, the test that noticed a mutant before is tried first.
+until one fails; where Python has ``sys.monitoring`` (3.12), only those tests run that can reach the mutated line, in forks of a process that
+has imported irscope. What has run is kept in ``--state`` under the hash of irscope/ and tests/, and not run again. On another tree, the test that noticed a mutant before is tried first.
 Mutants that mean the same as the original are listed with the reason in ``tests/mutants/equivalent.txt``. Exit status 1: fewer than 90 % are noticed, or more than 5 % are listed.
 """
 from __future__ import annotations
@@ -25,7 +25,7 @@ from queue import SimpleQueue
 
 from tests.mutants.points import Point, is_valid, points
 from tests.mutants.reach import Reach
-from tests.mutants.trial import Outcome, Trial, room_of, suites_of
+from tests.mutants.trial import Outcome, Plan, Trial, room_of, suites_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("graph", "ops", "expand", "analysis", "passes", "fusion", "query", "lint", "lower")
@@ -91,8 +91,9 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
     yield from ((p.key, known[p.key]) for p in drawn if p.key in known)
     with tempfile.TemporaryDirectory() as copies, path.open("a") as file:
         trials: SimpleQueue[Trial] = SimpleQueue()
-        for number in range(min(jobs, len(todo))):
-            trials.put(Trial(ROOT, Path(copies) / str(number)))
+        used = [Trial(ROOT, Path(copies) / str(number)) for number in range(min(jobs, len(todo)))]
+        for trial in used:
+            trials.put(trial)
 
         def try_one(point: Point) -> Outcome:
             trial = trials.get()
@@ -109,16 +110,18 @@ def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, 
                 if number % 20 == 0:
                     print(f"{number} of {len(todo)}", flush=True)
                 yield point.key, outcome
+        for trial in used:
+            trial.close()
 
 
-def reached(points: Sequence[Point], folder: Path, jobs: int) -> Callable[[Point], list[str] | None]:
-    """Which test files of its room reach a mutant; None for all of them, where lines cannot be recorded."""
+def reached(points: Sequence[Point], folder: Path, jobs: int) -> Callable[[Point], Plan | None]:
+    """Which tests of its room reach a mutant; None for all of them, where lines cannot be recorded."""
     if not Reach.works_here():
         return lambda point: None
     suites = {path: suites_of(ROOT, path) for path in {point.path for point in points}}
     reach = Reach(ROOT, folder / "reach", jobs)
     reach.add([file for files in suites.values() for file in files])
-    return lambda point: reach.files_at(point.path, point.line, suites[point.path])
+    return lambda point: reach.plan(point.path, point.line, suites[point.path])
 
 
 def earlier(folder: Path) -> dict[str, str]:
