@@ -81,12 +81,15 @@ def reasons() -> dict[str, str]:
 
 
 def run(drawn: Sequence[Point], folder: Path, jobs: int) -> Iterator[tuple[str, Outcome]]:
-    """The outcomes of all mutants by their keys; what was found before is not run again."""
+    """The outcomes of all mutants by their keys; what was found before is not run again.
+
+    The order is random, so that those that have run so far are a fair sample too.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{tree_hash()}.jsonl"
     known = _recorded(path) if path.exists() else {}
     noticed_by = earlier(folder)
-    todo = [p for p in drawn if p.key not in known]
+    todo = sorted((p for p in drawn if p.key not in known), key=lambda p: hashlib.sha256(p.key.encode()).digest())
     reaching = reached(todo, folder, jobs)
     yield from ((p.key, known[p.key]) for p in drawn if p.key in known)
     with tempfile.TemporaryDirectory() as copies, path.open("a") as file:
