@@ -85,9 +85,10 @@ class Reach:
                 continue
             start = max(0, min(tests)) if tests and not imported else 0
             fine = answer.status == 0 and start < len(answer.tests)
-            part = Part(file, answer.tests[start][0] if start and fine else "", int(20 + 10 * answer.seconds) if fine else 0)
+            seconds = sum(seconds for _, seconds in answer.tests[start:])
+            part = Part(file, answer.tests[start][0] if start and fine else "", int(20 + 10 * answer.seconds) if fine else 0, seconds)
             near = NEAR if Path(path).stem in Path(file).stem else 1
-            costs[part] = imported and not lines, sum(seconds for _, seconds in answer.tests[start:]) / near
+            costs[part] = imported and not lines, seconds / near
         return Plan(sorted(costs, key=lambda part: costs[part]), imported)
 
 

@@ -36,12 +36,13 @@ class Unpatchable(Exception):
 class Part:
     """A test file from a test on (``start``; all of it where that is empty), within ``limit`` seconds of CPU time.
 
-    Without a limit it does not run in a fork: it gets a process of its own.
+    Without a limit it does not run in a fork: it gets a process of its own. ``seconds`` is what it takes without a mutant.
     """
 
     file: str
     start: str = ""
     limit: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,15 @@ class Plan:
 
     parts: list[Part]
     imported: bool = False
+
+    def split(self, seconds: float) -> tuple[Plan, Plan]:
+        """The first parts, which take so long at most, and the others."""
+        total = 0.0
+        for count, part in enumerate(self.parts):
+            total += part.seconds
+            if total > seconds:
+                return replace(self, parts=self.parts[:count]), replace(self, parts=self.parts[count:])
+        return self, replace(self, parts=[])
 
 
 class Trial:
