@@ -26,6 +26,7 @@ def simplified(lines: str, header: str = "") -> Module:
     ("x = f32[] parameter(0)\na = f32[6] broadcast(x), dimensions={}\nROOT r = f32[2,3] reshape(a)", ["broadcast"]),
     (M + "a = f32[3,1,4,5] broadcast(x), dimensions={0,2}\nb = f32[3,1,4,5] tanh(a)\nc = f32[3,1,4,5] broadcast(x), dimensions={0,2}\n"
      "ROOT r = f32[1,3,4,5] reshape(c)", ["broadcast"]),
+    ("x = f32[2,4] parameter(0)\nc = f32[5,1,2,4] broadcast(x), dimensions={2,3}\nROOT r = f32[1,5,2,4] reshape(c)", ["broadcast"]),
     (M + "c = f32[3,4,2] broadcast(x), dimensions={0,1}\nROOT r = f32[12,2] reshape(c)", ["broadcast", "reshape"]),
     ("x = f32[1,4] parameter(0)\nc = f32[1,4,2] broadcast(x), dimensions={0,1}\nROOT r = f32[4,2] reshape(c)", ["reshape", "broadcast"]),
     # broadcasts
