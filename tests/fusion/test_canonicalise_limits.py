@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from irscope.api import load
-from irscope.fusion.canonicalise import canonicalise, fold, reductions, ynnpack
+from irscope.fusion import EdgeVerdict
+from irscope.fusion.canonicalise import attribution, canonicalise, fold, reductions, ynnpack
 from irscope.ops import hlo
 
 ADD = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
@@ -85,3 +86,15 @@ def test_a_library_call_takes_so_many_instructions(monkeypatch: pytest.MonkeyPat
         names = behind(100)
         body = names[names.index("parameter", 1):]  # the second parameter is that of the library call
         assert len([name for name in body if name != "parameter"]) == limit
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_rewritten_edge_is_searched_over_so_many_nodes(beyond: int) -> None:
+    count = attribution.MAX_STEPS + beyond
+    lines = [f"a{i} = f32[4] {'cosine' if i % 2 else 'tanh'}({f'a{i - 1}' if i else 'x'})" for i in range(count)]
+    graph = load("HloModule m\nENTRY e {\nx = f32[4] parameter(0)\n" + "\n".join(lines) + f"\nROOT r = f32[4] abs(a{count - 1})\n}}\n").module().main()
+    source, target = graph.nodes[1], graph.nodes[-1]
+    verdicts = {(o, node): EdgeVerdict(graph, o, node, "all", None, "", "") for node in graph.nodes for o in node.operands}
+    path = attribution._path(source, target, verdicts)
+    assert [edge[0].name for edge in path] == ([] if beyond else [f"a{i}" for i in range(count)])
+    assert attribution._path(source, graph.nodes[2], verdicts) == [(source, graph.nodes[2])] and attribution._path(target, source, verdicts) == []

@@ -78,6 +78,16 @@ def gathered(low: int, high: int) -> Write:
     return write
 
 
+def strided(first: int, lanes: int, step: int = 5) -> Write:
+    """Every fifth element from the first on, in some of 8 lanes."""
+    def write(k: KernelBuilder) -> None:
+        x, y, _ = k.kernel.buffers
+        mask = k.vector([first <= lane < first + lanes for lane in range(8)], PRED)
+        at = k.splat(k.index(-step * first), 8) + k.binary("mul", k.lane(8), k.splat(k.index(step), 8))
+        k.store(y, 0, k.gather(x, at, mask), mask)
+    return write
+
+
 def window(pad: int) -> Write:
     """A row of taps that are read only inside of the image."""
     def write(k: KernelBuilder) -> None:
@@ -101,8 +111,9 @@ def blocks(end: int) -> Write:
 
 @pytest.mark.parametrize(("right", "wrong"), [
     (tail(4), tail(5)), (guarded(16), guarded(17)), (computed_mask(20), computed_mask(21)), (gathered(0, 19), gathered(0, 20)),
-    (gathered(0, 19), gathered(-1, 19)), (window(1), window(0)), (window(1), window(2)), (blocks(20), blocks(24)),
-], ids=["masked store", "guard", "computed mask", "gather behind", "gather before", "tap behind", "tap before", "block"])
+    (gathered(0, 19), gathered(-1, 19)), (strided(0, 4), strided(0, 5)), (strided(0, 4, 6), strided(0, 4, 7)), (strided(2, 4), strided(2, 5)),
+    (window(1), window(0)), (window(1), window(2)), (blocks(20), blocks(24)),
+], ids=["masked store", "guard", "computed mask", "gather behind", "gather before", "gather of first lanes", "step of a gather", "gather of middle lanes", "tap behind", "tap before", "block"])
 def test_one_element_too_far_is_found(right: Write, wrong: Write) -> None:
     assert kinds(right) == []
     assert set(kinds(wrong)) == {ARITHMETIC}

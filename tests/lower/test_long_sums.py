@@ -50,6 +50,7 @@ def reduce_text(shape: tuple[int, ...], dims: tuple[int, ...], before: str = "")
     ((64, 5000, 3), (0, 1), "reduction"),
     ((100_003, 19), (0,), "reduction"),
     ((100, 7, 1000), (0, 2), "reduction"),
+    ((6, 9000, 20), (1,), "reduction"),
 ])
 def test_reduce(shape: tuple[int, ...], dims: tuple[int, ...], template: str, kind: str, precision: str) -> None:
     x = terms(shape, kind)

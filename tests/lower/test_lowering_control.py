@@ -28,6 +28,19 @@ def steps_in(steps: list[Step]) -> list[Step]:
     return next(s for s in steps if isinstance(s, Loop)).body
 
 
+def test_a_noted_number_of_trips_is_not_trusted() -> None:
+    state = "(s32[], f32[4])"
+    text = loop(state, """
+        v = f32[4] get-tuple-element(s), index=1
+        w = f32[4] add(v, v)
+        ROOT r = (s32[], f32[4]) tuple(j, w)""", """
+        x = f32[4] parameter(0)
+        z = s32[] constant(0)
+        t = (s32[], f32[4]) tuple(z, x)""", result='ROOT w = {state} while(t), condition=below, body=step, backend_config={{"known_trip_count":{{"n":"7"}}}}')
+    model = check(text)
+    assert [step.trips for step in model.program.steps if isinstance(step, Loop)] == [5]
+
+
 def test_counting() -> None:
     state = "(s32[], f32[4])"
     check(loop(state, """

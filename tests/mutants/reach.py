@@ -1,52 +1,39 @@
-"""Which test files reach which lines of irscope: only those can notice a mutant of a line.
+"""Which tests reach which lines of irscope: only those can notice a mutant of a line.
 
-Each test file runs once in a process of its own, so that what is cached in one file hides nothing from another, under the line coverage of
-the fuzzer. As a plugin of pytest (``-p tests.mutants.reach``) this module writes the lines that a run reached to the file that
-``IRSCOPE_REACH`` names. Lines that a test reaches in a child process alone are not seen: a mutant there counts as not noticed.
+Each test file runs once in a fork of a server that has imported irscope (``tests.mutants.server``), so that what is cached in one file hides
+nothing from another, under the line coverage of the fuzzer. What is kept is the first test of the file that reaches a line: those before it
+run the same with a mutant of the line as without. Lines that a test reaches in a child process alone are not seen: a mutant there counts as
+not noticed.
 """
 from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
+from queue import SimpleQueue
 
-from tests.fuzz.coverage import MONITORING, Coverage
+from tests.fuzz.coverage import MONITORING
+from tests.mutants.server import Answer, Request, Server
+from tests.mutants.trial import LIMIT, Part, Plan
 
-TARGET = "IRSCOPE_REACH"
-_coverage = Coverage()
-
-
-def pytest_configure() -> None:
-    """Begin to record."""
-    if TARGET in os.environ:
-        _coverage.start()
-
-
-def pytest_unconfigure() -> None:
-    """Write the lines, by source file."""
-    if TARGET not in os.environ:
-        return
-    _coverage.stop()
-    lines: dict[str, list[int]] = {}
-    for file, line in sorted(_coverage.take()):
-        lines.setdefault(file, []).append(line)
-    Path(os.environ[TARGET]).write_text(json.dumps(lines))
+NO_TESTS = 5
+"""The exit status of pytest where a file has no test that runs here."""
+NEAR = 5
+"""A test file that has the name of the mutated one runs as early as another that takes a fifth of its time."""
 
 
 class Reach:
-    """The lines that each test file reaches, kept in a folder under the content of the sources and of the test file."""
+    """What each test file reaches, kept in a folder under the content of the sources and of the test file."""
 
     def __init__(self, root: Path, folder: Path, jobs: int) -> None:
         self.root, self.folder, self.jobs = root, folder, jobs
         self._sources = _digest(sorted((root / "irscope").rglob("*.py")))
-        self._lines: dict[str, dict[str, set[int]]] = {}
+        self._answers: dict[str, Answer] = {}
+        self._imports: dict[str, set[int]] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     @staticmethod
@@ -56,28 +43,53 @@ class Reach:
 
     def add(self, files: Sequence[str]) -> None:
         """Run the test files that have not been run yet."""
-        todo = [file for file in dict.fromkeys(files) if file not in self._lines]
-        with ThreadPoolExecutor(self.jobs) as pool:
-            for file, lines in zip(todo, pool.map(self._of, todo), strict=True):
-                self._lines[file] = lines
+        kept = {file: self.folder / f"{_digest([self.root / file])}-{self._sources}.json" for file in files}
+        imports = self.folder / f"imports-{self._sources}.json"
+        todo = [file for file, path in kept.items() if not path.exists()]
+        if todo or not imports.exists():
+            self._record([(file, kept[file]) for file in todo], imports)
+        self._imports = {file: set(lines) for file, lines in json.loads(imports.read_text()).items()}
+        self._answers |= {file: Answer(**json.loads(path.read_text())) for file, path in kept.items()}
 
-    def _of(self, file: str) -> dict[str, set[int]]:
-        kept = self.folder / f"{_digest([self.root / file])}-{self._sources}.json"
-        if not kept.exists():
-            with tempfile.TemporaryDirectory() as temporary:
-                target = Path(temporary) / "lines.json"
-                environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONHASHSEED": "0", TARGET: str(target), "HYPOTHESIS_STORAGE_DIRECTORY": temporary}
-                subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "tests.mutants.reach", "-p", "no:cacheprovider", file],
-                               cwd=self.root, env=environment, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-                kept.write_text(target.read_text())
-        return {name: set(lines) for name, lines in json.loads(kept.read_text()).items()}
+    def _record(self, todo: Sequence[tuple[str, Path]], imports: Path) -> None:
+        servers: SimpleQueue[Server] = SimpleQueue()
+        running = [Server(self.root) for _ in range(self.jobs)]
+        imports.write_text(json.dumps({file: sorted(lines) for file, lines in running[0].imports.items()}))
 
-    def files_at(self, path: str, line: int, files: Sequence[str]) -> list[str]:
-        """Those of some test files that reach a line, or another of the same statement; those that reach the fewest lines come first."""
-        span = statement_lines((self.root / path).read_text(), line)
-        source = path.partition("/")[2]
-        chosen = [file for file in files if not span or span & self._lines[file].get(source, set())]
-        return sorted(chosen, key=lambda file: sum(map(len, self._lines[file].values())))
+        def one(file: str, path: Path) -> None:
+            server = servers.get()
+            path.write_text(json.dumps(asdict(server.run(Request(file, limit=LIMIT, cover=True)))))
+            servers.put(server)
+        try:
+            for server in running:
+                servers.put(server)
+            with ThreadPoolExecutor(self.jobs) as pool:
+                list(pool.map(one, *zip(*todo, strict=True)) if todo else ())
+        finally:
+            for server in running:
+                server.close()
+
+    def plan(self, path: str, line: int, files: Sequence[str]) -> Plan:
+        """What of some test files can notice a mutant of a line; what takes the least time comes first.
+
+        Files from the first test on that reaches the line, or another of the same statement; all of them where importing irscope runs it.
+        """
+        span, source = statement_lines((self.root / path).read_text(), line), path.partition("/")[2]
+        imported = not span or bool(span & self._imports.get(source, set()))
+        costs: dict[Part, tuple[bool, float]] = {}
+        for file in files:
+            answer = self._answers[file]
+            lines = answer.lines.get(source, {})
+            tests = [lines[str(at)] for at in span if str(at) in lines]
+            if answer.status == NO_TESTS or not (tests or imported):
+                continue
+            start = max(0, min(tests)) if tests and not imported else 0
+            fine = answer.status == 0 and start < len(answer.tests)
+            seconds = sum(seconds for _, seconds in answer.tests[start:])
+            part = Part(file, answer.tests[start][0] if start and fine else "", int(20 + 10 * answer.seconds) if fine else 0, seconds)
+            near = NEAR if Path(path).stem in Path(file).stem else 1
+            costs[part] = imported and not lines, seconds / near
+        return Plan(sorted(costs, key=lambda part: costs[part]), imported)
 
 
 def statement_lines(text: str, line: int) -> set[int]:

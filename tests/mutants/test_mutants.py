@@ -10,7 +10,7 @@ import pytest
 from tests.mutants.__main__ import earlier, run, sample
 from tests.mutants.points import Point, is_valid, points
 from tests.mutants.reach import Reach, statement_lines
-from tests.mutants.trial import Outcome, Trial, suites_of
+from tests.mutants.trial import Outcome, Part, Plan, Trial, suites_of
 
 TEXT = '''"""A docstring with 1 number."""
 LIMIT: int = 4
@@ -166,15 +166,100 @@ def test_the_lines_of_a_statement_are_those_before_its_body(line: int, lines: se
     assert statement_lines(STATEMENTS, line) == lines
 
 
-@pytest.mark.skipif(not Reach.works_here(), reason="Python 3.11 has no sys.monitoring")
-def test_files_that_reach_a_line_run_and_others_do_not(project: Path, tmp_path: Path) -> None:
-    for name in ("__init__.py", "mutants/__init__.py", "mutants/reach.py", "fuzz/__init__.py", "fuzz/coverage.py"):
+@pytest.fixture
+def served(project: Path) -> Path:
+    """A project whose tests a server runs."""
+    for name in ("__init__.py", "mutants/__init__.py", "mutants/server.py", "fuzz/__init__.py", "fuzz/coverage.py"):
         (project / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         source = Path(__file__).parents[1] / name
         (project / "tests" / name).write_text(source.read_text() if source.exists() else "")
-    files = suites_of(project, SMALL)
-    reach = Reach(project, tmp_path / "reach", 1)
-    reach.add(files)
-    assert reach.files_at(SMALL, 2, files) == ["tests/graph/test_small.py"]
-    assert set(reach.files_at(SMALL, 1, files)) == set(files), "importing the module runs it"
-    assert Trial(project, tmp_path / "copy").run(mutants(project)["+"], files=[]).said == "alive"
+    (project / SMALL).write_text((project / SMALL).read_text() + SEVERAL)
+    (project / "tests/graph/test_small.py").write_text(TESTS)
+    return project
+
+
+SEVERAL = """
+
+def scaled(x, by):
+    if by == 2:
+        return double(x)
+    return (lambda y: y * by)(x)
+
+
+def table():
+    return {"size": 7}
+
+
+TABLE = table()
+LIMIT = 3
+
+
+def adder(by):
+    def add(x):
+        return x + by
+    return add
+
+
+more = adder(4)
+
+
+def endless(x):
+    while x < 10:
+        x += 1
+    return x
+"""
+TESTS = """
+import pytest
+from irscope.graph.small import LIMIT, TABLE, double, endless, more, scaled
+
+def test_table():
+    assert TABLE["size"] == 7 and LIMIT == 3
+
+@pytest.mark.parametrize("x", [1, 3])
+def test_double(x):
+    assert double(x) == 2 * x
+
+def test_others():
+    assert scaled(3, by=5) == 15 and more(1) == 5 and endless(9) == 10
+"""
+
+
+@pytest.mark.skipif(not Reach.works_here(), reason="Python 3.11 has no sys.monitoring")
+class TestForks:
+    def test_files_that_reach_a_line_run_from_the_first_test_that_does(self, served: Path, tmp_path: Path) -> None:
+        files = suites_of(served, SMALL)
+        reach = Reach(served, tmp_path / "reach", 1)
+        reach.add(files)
+
+        def parts(text: str) -> tuple[list[tuple[str, str]], bool]:
+            line = (served / SMALL).read_text().split("\n").index(text) + 1
+            plan = reach.plan(SMALL, line, files)
+            return [(part.file, part.start.partition("::")[2]) for part in plan.parts], plan.imported
+        assert parts("    return x * 2") == ([("tests/graph/test_small.py", "test_double[1]")], False)
+        assert parts("    return (lambda y: y * by)(x)") == ([("tests/graph/test_small.py", "test_others")], False)
+        assert parts("        return double(x)") == ([], False), "no test reaches it"
+        both = [("tests/graph/test_small.py", ""), ("tests/graph/test_other.py", "")]
+        for text in ("LIMIT = 3", '    return {"size": 7}', "def double(x):"):
+            assert parts(text) == (both, True), "importing the module runs it"
+        again = Reach(served, tmp_path / "reach", 1)
+        again.add(files)
+        assert again.plan(SMALL, 2, files) == reach.plan(SMALL, 2, files), "from the records"
+
+    def test_mutants_have_the_same_outcomes_in_forks_as_in_processes(self, served: Path, tmp_path: Path) -> None:
+        files = suites_of(served, SMALL)
+        reach = Reach(served, tmp_path / "reach", 1)
+        reach.add(files)
+        trial = Trial(served, tmp_path / "copy")
+        every = points(SMALL, (served / SMALL).read_text())
+        [hangs] = [p for p in every if (p.old, p.new) == ("x += 1", "pass")]
+        small = [p for p in every if p.line != hangs.line and p.new not in ("return None", "(4 + 1)", "(7 + 1)", '"mutated"')]
+        try:
+            assert trial.run(hangs, plan=Plan([Part("tests/graph/test_small.py", limit=1)])).said == "endless"
+            planned = {p: trial.run(p, plan=reach.plan(SMALL, p.line, files)) for p in small}
+        finally:
+            trial.close()
+        alive = {(p.where, p.new) for p, outcome in planned.items() if outcome.said == "alive"}
+        assert alive == {("if by == 2:", "(2 + 1)")}
+        for point, outcome in list(planned.items())[::4]:
+            plain = Trial(served, tmp_path / f"plain{point.start}").run(point)
+            assert (plain.said, plain.by) == (outcome.said, outcome.by)

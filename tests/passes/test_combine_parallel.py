@@ -156,3 +156,11 @@ def test_what_is_combined_names_what_it_stands_for() -> None:
     made = after(DENSE, two("nn.relu({})"))
     dense = next(n for n in made.main().nodes if n.op.name == "nn.dense")
     assert sorted(o.op.name for o in dense.origin) == ["nn.dense", "nn.dense", "nn.relu", "nn.relu"]
+
+
+def test_layers_of_open_shape_stay() -> None:
+    reading = irscope.load("def @main(%x: Tensor[(?, 4), float32], %a: Tensor[(5, 4), float32], %b: Tensor[(7, 4), float32]) {\n"
+                           "  (nn.dense(%x, %a), nn.dense(%x, %b))\n}\n")
+    assert reading.ok, [f.message for f in reading.findings]
+    *_, last = run_passes(reading.module(), ["combine-parallel{min-branches=2}"])
+    assert ops(last.after) == ["nn.dense", "nn.dense"] and not last.broke

@@ -151,6 +151,21 @@ def test_a_dot_is_scaled_along_its_columns() -> None:
     assert made.main().result().op.name == "dot"
 
 
+@pytest.mark.parametrize(("weights", "product"), [
+    ("f32[8,6]", "dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
+    ("f32[8,3,2]", "dot(x, w), lhs_contracting_dims={1,2}, rhs_contracting_dims={1,2}"),
+])
+def test_weights_are_scaled_along_the_dimension_of_the_columns(weights: str, product: str) -> None:
+    made = folded(entry(f"""
+        x = f32[4,{weights[6:-1]}] parameter(0)
+        w = {weights} parameter(1)
+        s = f32[8] parameter(2)
+        d = f32[4,8] {product}
+        sb = f32[4,8] broadcast(s), dimensions={{1}}
+        ROOT m = f32[4,8] multiply(d, sb)"""), 1, 2)
+    assert made.main().result().op.name == "dot"
+
+
 def test_rounding_by_two_additions_stays() -> None:
     made = folded(entry("""
         x = f32[4] parameter(0)

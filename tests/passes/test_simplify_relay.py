@@ -84,6 +84,8 @@ def shown(module: Module) -> list[str]:
         '  strided_slice(%0, begin=[-2], end=[4], strides=[1], axes=[1])', ["strided_slice"]),
     (X, "  %0 = strided_slice(%x, begin=[0, 7], end=[2, 0], strides=[1, -1]);\n  strided_slice(%0, begin=[0, 1], end=[2, 3], strides=[1, 1])",
      ["strided_slice", "strided_slice"]),
+    (X, "  %0 = strided_slice(%x, begin=[0, 1], end=[2, 8], strides=[1, 1]);\n  strided_slice(%0, begin=[0, 5], end=[2, 0], strides=[1, -1])",
+     ["strided_slice", "strided_slice"]),
     (X, "  strided_slice(%x, begin=[0, 0], end=[2, 8], strides=[1, 1])", []),
     (X, "  strided_slice(%x, begin=[1, 7], end=[-3, -9], strides=[-1, -1])", ["strided_slice"]),
     (X, "  nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0]])", []),
