@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable, Sequence
 
 from irscope.formats.faults import Refused
-from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Symbol, Text
+from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Symbol, Text, Word
 from irscope.formats.stablehlo.draft import Draft, Step
 from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, SYNTAX
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.types import TypeTable
-from irscope.formats.stablehlo.values import Values
+from irscope.formats.stablehlo.values import INTS, WORDS, Values
 from irscope.graph import DTYPES, NamedType, tensor
 from irscope.lazy import np
 from irscope.ops.attrs import Literal
@@ -43,8 +43,13 @@ def boolean(values: Values, cursor: Cursor) -> bool:
 
 
 def _word(name: str) -> Step:
-    kind = name if name != "compare_type" else "comparison_type"
+    kind = kind_of_words(name)
     return _value(lambda values, cursor: values.enumeration(cursor, kind))(name)
+
+
+def kind_of_words(name: str) -> str:
+    """The enumeration that the words of an attribute are of."""
+    return name if name != "compare_type" else "comparison_type"
 
 
 RANGES = re.compile(r"\[(\d{1,18}:\d{1,18}(?::\d{1,18})?(?:, \d{1,18}:\d{1,18}(?::\d{1,18})?)*)\]", re.ASCII)
@@ -53,20 +58,29 @@ RANGES = re.compile(r"\[(\d{1,18}:\d{1,18}(?::\d{1,18})?(?:, \d{1,18}:\d{1,18}(?
 def _ranges(name: str) -> Step:
     """``[1:7:3, 0:11]`` of a slice."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
-        parts: list[list[int]] = []
         m = RANGES.match(cursor.text, cursor.at, cursor.end)
         if m is not None:
-            parts = [[*map(int, part.split(":")), 1][:3] for part in m[1].split(", ")]
+            draft.attributes.update(_ranges_of(m[0]))
             cursor.goto(m.end())
-        for _ in cursor.items("[]", "the ranges of the slice", ATTRIBUTE_VALUE) if m is None else ():
+            return
+        parts: list[list[int]] = []
+        for _ in cursor.items("[]", "the ranges of the slice", ATTRIBUTE_VALUE):
             one = [cursor.integer("the start of a range", ATTRIBUTE_VALUE)]
             cursor.expect(":", "in a range", ATTRIBUTE_VALUE)
             one.append(cursor.integer("the limit of a range", ATTRIBUTE_VALUE))
             one.append(cursor.integer("the stride of a range", ATTRIBUTE_VALUE) if cursor.eat(":") else 1)
             parts.append(one)
-        for i, field in enumerate(("start_indices", "limit_indices", "strides")):
-            draft.attributes[field] = Array(DTYPES["s64"], tuple(one[i] for one in parts))
+        draft.attributes.update(_columns(parts))
     return step
+
+
+def _ranges_of(text: str) -> dict[str, Attribute]:
+    """The attributes of a checked ``[1:7:3, 0:11]``."""
+    return _columns([[*map(int, part.split(":")), 1][:3] for part in text[1:-1].split(", ")])
+
+
+def _columns(ranges: Sequence[Sequence[int]]) -> dict[str, Attribute]:
+    return {field: Array(S64, tuple([one[i] for one in ranges])) for i, field in enumerate(("start_indices", "limit_indices", "strides"))}
 
 
 def _format(name: str) -> Step:
@@ -155,13 +169,18 @@ def _symbol(name: str) -> Step:
     return _value(lambda values, cursor: cursor.symbol())(name)
 
 
+def can_apply(name: str, inner: str) -> bool:
+    """Whether a reduction of this name can apply an operation: one that is commutative, of the same dialect."""
+    dialect, _, short = inner.partition(".")
+    return dialect == name.partition(".")[0] and short in COMMUTATIVE
+
+
 def applied_operation(name: str) -> Step:
     """The operation that ``reduce(...) applies``, kept in the draft."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         at = cursor.at
         inner = cursor.word("the name of the operation that is applied")
-        dialect, _, short = inner.partition(".")
-        if dialect != draft.name.partition(".")[0] or short not in COMMUTATIVE:
+        if not can_apply(draft.name, inner):
             raise Refused(SYNTAX, f"custom op '{draft.name}' expected the inner-op to be a commutative binary-op from the dialect", at,
                           len(inner))
         draft.applied = inner, at
@@ -213,3 +232,49 @@ VALUES: dict[str, Callable[[str], Step]] = {
     "group": _group, "key": _key, "callee": _value(lambda values, cursor: Symbol(cursor.symbol("the name of a function, @name"))),
     "applied": applied_operation, "any": _value(lambda values, cursor: Text(cursor.word("a word", ATTRIBUTE_VALUE))),
 }
+
+
+def _plain_ints(dialect: str, name: str, text: str) -> dict[str, Attribute] | None:
+    m = INTS.fullmatch(text)
+    return {name: Array(S64, tuple(map(int, m[1].split(","))) if m[1] else ())} if m is not None else None
+
+
+def _plain_integer(dialect: str, name: str, text: str) -> dict[str, Attribute] | None:
+    return {name: Number(int(text), I64)} if INTEGER.fullmatch(text) is not None else None
+
+
+def _plain_word(dialect: str, name: str, text: str) -> dict[str, Attribute] | None:
+    kind = kind_of_words(name)
+    return {name: Word("stablehlo", kind, text)} if text in WORDS[kind] else None
+
+
+def _plain_ranges(dialect: str, name: str, text: str) -> dict[str, Attribute] | None:
+    return _ranges_of(text) if RANGES.fullmatch(text) is not None else None
+
+
+def _plain_dot(dialect: str, name: str, text: str) -> dict[str, Attribute] | None:
+    m = DOT.fullmatch(text)
+    if m is None:
+        return None
+    lists: list[Attribute] = [Array(S64, tuple(map(int, part.split(","))) if part else ()) for part in m.groups()[:4] if part is not None]
+    fields: dict[str, Attribute] = dict(zip(BATCHING + CONTRACTING if len(lists) == 4 else CONTRACTING, lists, strict=True))
+    found: dict[str, Attribute] = {name: Record(dialect, "dot", fields)}
+    if m[5]:
+        words = m[5].split(", ")
+        if not all(word in WORDS["precision"] for word in words):
+            return None
+        found["precision_config"] = tuple([Word("stablehlo", "precision", word) for word in words])
+    return found
+
+
+S64, I64 = DTYPES["s64"], NamedType("i64")
+INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
+BATCHING = ("lhs_batching_dimensions", "rhs_batching_dimensions")
+CONTRACTING = ("lhs_contracting_dimensions", "rhs_contracting_dimensions")
+_DIMENSIONS = r"\[((?:\d{1,9}(?:, \d{1,9})*)?)\]"
+DOT = re.compile(rf"(?:batching_dims = {_DIMENSIONS} x {_DIMENSIONS}, )?contracting_dims = {_DIMENSIONS} x {_DIMENSIONS}"
+                 r"(?:, precision = \[(\w+(?:, \w+)*)\])?", re.ASCII)
+PLAIN: dict[str, Callable[[str, str, str], dict[str, Attribute] | None]] = {
+    "ints": _plain_ints, "i64": _plain_integer, "word": _plain_word, "ranges": _plain_ranges, "dot": _plain_dot,
+}
+"""What the steps of some kinds read, from the text alone, as StableHLO's printer writes it; None where the step has to read it."""

@@ -1,198 +1,218 @@
 """The fast path: operations on one line, by the text between the names of their values, which repeats.
 
 ``%3 = stablehlo.add %1, %2 : tensor<2xf32>`` is read once, by the pattern of its form; every further line that differs from it in names
-alone gets its attributes and types. Every other line is left to the cursor.
+alone gets its attributes and types. In a function that becomes a graph, the line is a node at once where its operation and types are
+common ones. Every other line is left to the cursor.
 """
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from operator import attrgetter
+from typing import Any
 
-from irscope.formats.faults import Refused
-from irscope.formats.stablehlo.attributes import Attribute
-from irscope.formats.stablehlo.dialects import SHORT_NAMES
-from irscope.formats.stablehlo.draft import Draft, Step
-from irscope.formats.stablehlo.form_types import RULES, TYPES, give_types
-from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, SPACE, STRING, VALUE, Cursor, closing
-from irscope.formats.stablehlo.operations import Operation, Region, Template, Value, applied
-from irscope.formats.stablehlo.patterns import Pattern, line_pattern
+from irscope.formats.stablehlo.building.direct import combining
+from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, SPACE, STRING, VALUE, closing
+from irscope.formats.stablehlo.operations import Defined, Operation, Plan, Region, Template, Value, applied
 from irscope.formats.stablehlo.scope import Scope
+from irscope.formats.stablehlo.templates import LONGEST, Rules, Templates, Texts
 from irscope.formats.stablehlo.values import Values
+from irscope.graph import Graph, Node
 from irscope.source.budget import tick
 
-HEAD = re.compile(r'(%(?::(\d{1,5}))? = )?(?:"([a-z]\w*+\.[\w.$-]++)" *+\(|([a-z][\w.$]*+)) *+', re.ASCII)
 ALIAS_PLACE = re.compile(rf"\(#({NAME})\)", re.ASCII)
-LONGEST = 1500
-"""In characters: longer lines do not repeat."""
+
+
+def _nested_place(depth: int) -> str:
+    """A pattern for parentheses around strings, words and numbers, nested to a depth."""
+    return rf'\((?:[\w:, ]++|{STRING}' + (f"|{_nested_place(depth - 1)}" if depth else "") + r")*+\)"
+
+
+PLAIN_PLACE = re.compile(_nested_place(6), re.ASCII)
+"""A location of names, numbers, words and parentheses, which are balanced."""
 ENDINGS = (")", " ", "\t")
 """The last characters of lines with a location or with blanks at the end."""
 CONTINUES = re.compile(rf'{SPACE.pattern}(?:,|->|<|(?:loc|to)\b|(?!{STRING})"|[\x00-\x1f`\x7f])', re.ASCII)
 """What goes on with the operation on the line before, or is no token, which the cursor sees when it is at the end of that line."""
+HAVE_RULES = (" = stablehlo.", ' = "stablehlo.', " = mhlo.")
+"""What operations that may be a node at once begin with, behind the name of the result."""
 TYPE = attrgetter("type")
+_VALUE = rf"%((?:{NAME})(?:#\d++)?+)"
+_BEHIND = r"([^%\n]*+)"
+_BEFORE_PLACE = r"((?:[^%\n ]++| (?!loc\())*+)"
+
+
+def _pattern(behind: str, place: str) -> re.Pattern[str]:
+    """A line with one result and up to three operands: the names, and the texts behind them."""
+    operands = rf"(?:{_VALUE}{behind}(?:{_VALUE}{behind}(?:{_VALUE}{behind})?+)?+)?+"
+    return re.compile(rf"[ \t]*+%({NAME})(?= = ){behind}{operands}{place}\n", re.ASCII)
+
+
+LINE, LOCATED = _pattern(_BEHIND, "()??"), _pattern(_BEFORE_PLACE, r"(?: loc(\([^\n]*\)))?+")
+"""For texts without and with locations, which are the last group."""
 
 
 class Lines:
-    """The templates of one text. ``locations`` collects the aliases of locations that are used, with an offset."""
+    """Reads lines of one text. ``locations`` collects the aliases of locations that are used, with an offset."""
 
-    def __init__(self, text: str, values: Values, locations: dict[str, int]) -> None:
-        self.text, self.values, self.locations = text, values, locations
-        self.templates: dict[tuple[str, ...], Template] = {}
+    def __init__(self, text: str, values: Values, locations: dict[str, int], rules: Rules) -> None:
+        self.text, self.locations = text, locations
+        self.templates = Templates(text, values, rules)
         self.places: set[str] = set()
         """Texts of locations that are well-formed, with their parentheses."""
-        self.parts: dict[tuple[Step, str, str], Mapping[str, Attribute]] = {}
-        """The attributes that steps have read, by the name of the operation and the text."""
+        self.pattern = LOCATED if " loc(" in text else LINE
 
-    def read(self, scope: Scope, at: int, found: list[Operation]) -> int:
+    def read(self, scope: Scope, at: int, found: list[Operation | Node]) -> int:
         """Read operations from an offset on and append them; returns the offset behind the last one, ``at`` where there is none."""
         if scope.awaited:
             return at
-        text, values, places, templates = self.text, scope.values, scope.places, self.templates
-        split, append, get = VALUE.split, found.append, values.__getitem__
         first = len(found)
-        while (stop := text.find("\n", at)) >= 0:
-            line = text[at:stop].lstrip(" \t")
-            begin, location = stop - len(line), -1
-            if stop - begin > LONGEST:
+        while True:
+            if scope.makes_nodes:
+                at = self._nodes(scope, at, found)
+            behind = self._line(scope, at, found)
+            if behind == at:
                 break
-            if line[-1:] in ENDINGS and (line := line.rstrip())[-1:] == ")" and (cut := line.rfind(" loc(")) > 0:
-                location, place, line = begin + cut + 1, line[cut + 4:], line[:cut].rstrip()
-            pieces = split(line)
-            template = templates.get(tuple(pieces[::2])) or self._new(pieces, begin)
-            if template is None:
-                break
-            end, names = begin + len(line), pieces[1::2]
-            name = names.pop(0) if template.is_named else ""
-            try:
-                operands = tuple(map(get, names))
-            except KeyError:
-                break
-            if name in values or list(map(TYPE, operands)) != template.types or "#" in name:
-                break
-            if location >= 0 and place not in self.places and not self._is_place(place, location + 3):
-                break
-            regions: tuple[Region, ...] = ()
-            if template.is_single:
-                result = values[name] = Value(name, template.results[0])
-                results: tuple[Value, ...] = (result,)
-            elif name:
-                results = tuple(scope.bind(name, template.results))
-            else:
-                results = tuple([Value(f"_{begin}_{i}", type) for i, type in enumerate(template.results)])
-            if template.applied is not None:
-                inner, distance = template.applied
-                regions = (applied(inner, operands[-1].type, end - distance),)
-            places[name] = begin
-            append(Operation(template.name, operands, results, template.attributes, regions, begin, begin + len(name) + template.lead, end,
-                             location, template))
-            at = stop + 1
+            at = behind
             if not len(found) & 255:
                 tick(256)
         tick(len(found) - first & 255)
         if len(found) == first:
             return at
-        if CONTINUES.match(text, at) is None:
+        if CONTINUES.match(self.text, at) is None:
             return at - 1
         last = found.pop()
-        scope.forget(last.results)
-        return last.begin
+        if isinstance(last, Operation):
+            scope.forget(last.results)
+            return last.begin
+        scope.forget((last,))
+        while found and isinstance(found[-1], Node) and found[-1].loc == last.loc:
+            found.pop()
+        return last.loc
+
+    def _nodes(self, scope: Scope, at: int, found: list[Operation | Node]) -> int:
+        """Read lines of templates that are nodes, from an offset on; returns the offset of the first other line.
+
+        Leaves each line to :meth:`_line` that has more than three operands, or whose names do not have the template's types.
+        """
+        values, places, find = scope.values, self.places, self.templates.plans.get
+        append, get, count = found.append, values.__getitem__, len(found)
+        match: Callable[[], Any] = self.pattern.scanner(self.text, at).match  # type: ignore[attr-defined]
+        for m in iter(match, None):
+            name, head, x, behind_x, y, behind_y, z, behind_z, place = m.groups()
+            texts, begin = (head, behind_x, behind_y, behind_z), m.start(1) - 1
+            plan = find(texts) or (self._plan(texts, [name, x, y, z], begin) if head.startswith(HAVE_RULES) else None)
+            if plan is None or name in values or (place is not None and place not in places and not self._is_place(place, m.start(9))):
+                break
+            op, attrs, type, wanted, more = plan
+            operands: Any = ()
+            try:
+                if y is not None:
+                    operands = (get(x), get(y)) if z is None else (get(x), get(y), get(z))
+                    if operands[0].type is not wanted[0] or operands[1].type is not wanted[1] or \
+                            (z is not None and operands[2].type is not wanted[2]):
+                        break
+                elif x is not None:
+                    operands = get(x),
+                    if operands[0].type is not wanted[0]:
+                        break
+            except KeyError:
+                break
+            if more is None:
+                node = values[name] = Node(op, name, type, operands, attrs, (), begin)
+            else:
+                end = m.end() - 1 if place is None else m.start(9) - len(" loc")
+                node = values[name] = _extended(plan, name, operands, (begin, end), found)
+            append(node)
+            at = m.end()
+            count += 1
+            if not count & 255:
+                tick(256)
+        return at
+
+    def _plan(self, texts: Texts, names: list[str | None], begin: int) -> Plan | None:
+        """The node of a line whose texts are new."""
+        return self.templates.plan(texts, [name for name in names if name is not None], begin)
+
+    def _line(self, scope: Scope, at: int, found: list[Operation | Node]) -> int:
+        """Read the line at an offset; returns the offset of the next line, ``at`` where the cursor has to read this one."""
+        stop = self.text.find("\n", at)
+        if stop < 0:
+            return at
+        line = self.text[at:stop].lstrip(" \t")
+        begin, location, place = stop - len(line), -1, ""
+        if len(line) > LONGEST:
+            return at
+        if line[-1:] in ENDINGS and (line := line.rstrip())[-1:] == ")" and (cut := line.rfind(" loc(")) > 0:
+            location, place, line = begin + cut + 1, line[cut + 4:], line[:cut].rstrip()
+        pieces = VALUE.split(line)
+        key, names = tuple(pieces[::2]), pieces[1::2]
+        template = self.templates.by_pieces.get(key) or self.templates.new(key, names, begin)
+        if template is None:
+            return at
+        name = names.pop(0) if template.is_named else ""
+        values = scope.values
+        operands = tuple([values[each] for each in names if each in values])
+        if len(operands) != len(names) or name in values or list(map(TYPE, operands)) != template.types or "#" in name:
+            return at
+        if location >= 0 and place not in self.places and not self._is_place(place, location + 3):
+            return at
+        end = begin + len(line)
+        if template.plan is not None and scope.makes_nodes:
+            node = values[name] = _extended(template.plan, name, operands, (begin, end), found)
+            found.append(node)
+        else:
+            found.append(_operation(scope, template, name, operands, (begin, end, location)))
+        return stop + 1
 
     def _is_place(self, text: str, at: int) -> bool:
         """Whether ``(...)`` of a location is balanced; its offset is for the aliases in it."""
         alias = ALIAS_PLACE.fullmatch(text)
         if alias is not None:
             self.locations.setdefault(alias[1], at + 1)
-        elif closing(text, 0, len(text)) == len(text):
-            for m in ALIAS_USE.finditer(text):
+        elif PLAIN_PLACE.fullmatch(text) is None and closing(text, 0, len(text)) != len(text):
+            return False
+        else:
+            for m in ALIAS_USE.finditer(text) if "#" in text else ():
                 if m[1] is not None:
                     self.locations.setdefault(m[1], at + m.start())
-        else:
-            return False
         self.places.add(text)
         return True
 
-    def _new(self, pieces: list[str], begin: int) -> Template | None:
-        """The template of a line of a known form whose text is new; None where the cursor has to read it."""
-        names = pieces[1::2]
-        text = "%".join(pieces[::2])
-        head = HEAD.match(text)
-        if head is None or text.count("%") != len(names):
-            return None
-        name = head[3] or SHORT_NAMES.get(head[4], head[4])
-        pattern = line_pattern(name, head[3] is not None)
-        found = pattern.regex.fullmatch(text, head.end()) if pattern is not None else None
-        if pattern is None or found is None:
-            return None
-        draft = Draft(name, begin, [("", begin)] * (len(names) - bool(head[1])))
-        try:
-            if not self._attributes(pattern, found, names, begin, draft) or not self._types(pattern, found, draft):
-                return None
-        except Refused:
-            return None
-        if head[1] and int(head[2] or 1) != len(draft.results):
-            return None
-        end = begin + len(text) + sum(map(len, names))
-        inner = (draft.applied[0], end - draft.applied[1]) if draft.applied is not None else None
-        template = self.templates[tuple(pieces[::2])] = Template(
-            name, bool(head[1]), list(draft.types), draft.results, draft.attributes, len(head[1] or ""), inner)
-        return template
 
-    def _attributes(self, pattern: Pattern, found: re.Match[str], names: list[str], begin: int, draft: Draft) -> bool:
-        """Read the attributes in a line into a draft; returns whether they are read to their ends."""
-        for group, step in enumerate(pattern.steps, 1):
-            part = (found[group] or "").rstrip()
-            if not part:
-                continue
-            if "%" in part:  # in a string
-                return False
-            attributes = self.parts.get((step, draft.name, part))
-            if attributes is None:
-                at = found.start(group)
-                at += begin + sum(map(len, names[:found.string.count("%", 0, at)]))
-                cursor, inner = Cursor(self.text, at), Draft(draft.name, at)
-                step(self.values, cursor, inner)
-                if cursor.last != at + len(part):
-                    return False
-                attributes = inner.attributes
-                if inner.applied is not None:
-                    draft.applied = inner.applied
-                else:
-                    self.parts[step, draft.name, part] = attributes
-            draft.attributes.update(attributes)
-        return True
+def _extended(plan: Plan, name: str, operands: tuple[Any, ...], place: tuple[int, int], found: list[Operation | Node]) -> Node:
+    """The node of a line between two offsets, with its body, behind the nodes before it, which are appended."""
+    begin, end = place
+    chain, body = plan.more or ((), None)
+    if chain:
+        first = operands[:1]
+        for link in chain:
+            before = Node(link.op, f"{name}.{link.op.name}", link.type, first, link.attrs, (), begin, synthetic=True)
+            found.append(before)
+            first = before,
+        operands = (*first, *operands[1:])
+    bodies: tuple[Graph, ...] = ()
+    if body is not None:
+        scalar = operands[-1].type
+        bodies = combining(body[0], scalar, begin, end - body[1]),
+    return Node(plan.op, name, plan.type, operands, plan.attrs, bodies, begin)
 
-    def _types(self, pattern: Pattern, found: re.Match[str], draft: Draft) -> bool:
-        """Give a draft the types in a line; returns whether they are types without a fault."""
-        if pattern.types == "none":
-            TYPES["none"](self.values, Cursor(""), draft)
-            return bool(draft.results)
-        text = found[found.re.groups]
-        types = self.values.types.line(text) if text else (None, ())
-        if types is None:
-            return False
-        operands, results = types
-        if operands is not None:
-            give_types(draft, 0, operands, results)
-            return pattern.types not in ("operands", "results")
-        rule = RULES.get(pattern.types)
-        if rule is not None:
-            rule(draft, results, 0)
-        return rule is not None
 
-    def learn(self, operation: Operation, draft: Draft) -> None:
-        """Remember an operation that the cursor has read, and the draft that it was made of."""
-        begin, end = operation.begin, operation.end
-        line = self.text[begin:min(end, begin + LONGEST + 1)]
-        if len(line) > LONGEST or "\n" in line:
-            return
-        pieces, is_named = VALUE.split(line), line[0] == "%"
-        names = [operation.results[0].name.partition("#")[0]] if is_named and operation.results else []
-        names += [name for name, _ in draft.operands]
-        if pieces[1::2] != names:
-            return
-        lead = operation.at - begin - (len(names[0]) if is_named else 0)
-        inner = (draft.applied[0], end - draft.applied[1]) if draft.applied is not None else None
-        template = self.templates.setdefault(tuple(pieces[::2]), Template(
-            operation.name, is_named, list(draft.types), draft.results, operation.attributes, lead, inner))
-        if [operand.type for operand in operation.operands] == template.types:
-            operation.template = template
+def _operation(scope: Scope, template: Template, name: str, operands: tuple[Defined, ...], place: tuple[int, int, int]) -> Operation:
+    """The operation of a line, which defines its results; ``place`` are the offsets of its begin, its end and its location."""
+    begin, end, location = place
+    regions: tuple[Region, ...] = ()
+    results: tuple[Value, ...]
+    if template.is_single:
+        result = scope.values[name] = Value(name, template.results[0])
+        results = (result,)
+    elif name:
+        results = tuple(scope.bind(name, template.results))
+    else:
+        results = tuple([Value(f"_{begin}_{i}", type) for i, type in enumerate(template.results)])
+    if template.applied is not None:
+        inner, distance = template.applied
+        regions = (applied(inner, operands[-1].type, end - distance),)
+    scope.places[name] = begin
+    return Operation(template.name, operands, results, template.attributes, regions, begin, begin + len(name) + template.lead, end,
+                     location, template)

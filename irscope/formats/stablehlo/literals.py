@@ -17,6 +17,8 @@ from irscope.source.budget import require
 
 MAX_ELEMENTS = 1 << 31
 """The maximal size of the array of one constant."""
+SHORT = 60
+"""Literals of so many characters do not keep the whole text in memory."""
 PLAIN = re.compile(r'dense<([^<>"\n]++)> : (tensor<[^<>"\n]++>)')
 """A constant as compilers print it, but for hexadecimal bytes and complex elements."""
 ROW = re.compile(r"\[([^\[\]]*+)\]")
@@ -100,7 +102,10 @@ def literal_of(text: str, begin: int, end: int, type: Type) -> Literal:
         return Literal(type, None, True)
     _check(text, begin, end, type, shape)
     plain = text[begin:end] if not shape and end - begin < 40 and "x" not in text[begin:end] and "(" not in text[begin:end] else None
-    return Literal(type, plain, False, lambda literal: _of_text(text[begin:end], literal.type))
+    if end - begin <= SHORT:
+        body = text[begin:end]
+        return Literal(type, plain, False, lambda literal: _of_text(body, literal.type))
+    return Literal(type, None, False, lambda literal: _of_text(text[begin:end], literal.type))
 
 
 def shape_of(type: Type) -> tuple[int, ...] | None:

@@ -1,26 +1,27 @@
 """Modules and functions of an operation tree."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from irscope.formats.faults import Faults, Span
 from irscope.formats.stablehlo.attributes import Attribute
 from irscope.formats.stablehlo.faults import DUPLICATE_NAME
-from irscope.formats.stablehlo.operations import UNREADABLE, Function, Operation, ParsedModule
+from irscope.formats.stablehlo.operations import UNREADABLE, Function, Operation, ParsedModule, operations_of
 from irscope.formats.stablehlo.parser import Parser
-from irscope.graph import FunctionType, TupleType
+from irscope.graph import FunctionType, Node, TupleType
 from irscope.source import Note
 
 
-def modules_of(operations: list[Operation], faults: Faults, parser: Parser) -> list[ParsedModule]:
+def modules_of(found: Sequence[Operation | Node], faults: Faults, parser: Parser) -> list[ParsedModule]:
     """The modules among operations; those outside of any are one module without a name."""
     modules: list[ParsedModule] = []
+    operations = operations_of(found)
     loose = [operation for operation in operations if operation.name not in ("builtin.module", UNREADABLE)]
     for operation in operations:
         if operation.name == "builtin.module":
             attributes = operation.attributes
             name = attributes.get("sym_name")
-            inner = operation.regions[0].body.operations if operation.regions and operation.regions[0].blocks else []
+            inner = operations_of(operation.regions[0].body.operations) if operation.regions and operation.regions[0].blocks else []
             nested = [each for each in inner if each.name == "builtin.module"]
             functions = _functions(inner, faults)
             if functions or not nested:

@@ -7,12 +7,14 @@ applies stablehlo.add across dimensions = [0]`` has attribute ``dimensions`` and
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 from irscope.formats.stablehlo.attributes import Attribute
-from irscope.graph import TensorType, Type
+from irscope.formats.stablehlo.building.direct import Link
+from irscope.graph import Node, Op, TensorType, Type
 
 UNREADABLE = "?"
 """The name of an operation that stands in for one with a fault: it has the results that the text names, of unknown types."""
@@ -29,12 +31,26 @@ class Value:
         return f"%{self.name}: {self.type}"
 
 
+class Plan(NamedTuple):
+    """The node of a line: its operator, attributes and type, the types of its operands, and what few have besides.
+
+    ``more`` has the nodes before it, and the operator of its body with the distance of its name from the end of the line.
+    """
+
+    op: Op
+    attrs: Mapping[str, Any]
+    type: Type
+    operands: tuple[Type, ...]
+    more: tuple[tuple[Link, ...], tuple[Op, int] | None] | None
+
+
 @dataclass(slots=True, eq=False)
 class Template:
     """What lines with the same text between their names have in common. Never changed in place.
 
     ``types`` are those of the operands; ``lead`` is the number of characters before the name of the operation that are not the name of
-    its result; ``applied`` the operation that a reduction applies, with its distance from the end of the line.
+    its result; ``applied`` the operation that a reduction applies, with its distance from the end of the line; ``plan`` the node that
+    it becomes as its line is read, if these types are such.
     """
 
     name: str
@@ -44,11 +60,16 @@ class Template:
     attributes: Mapping[str, Attribute]
     lead: int
     applied: tuple[str, int] | None = None
-    is_single: bool = field(init=False)
-    """Whether it has one result, which is named."""
+    plan: Plan | None = None
 
-    def __post_init__(self) -> None:
-        self.is_single = self.is_named and len(self.results) == 1
+    @property
+    def is_single(self) -> bool:
+        """Whether it has one result, which is named."""
+        return self.is_named and len(self.results) == 1
+
+
+Defined: TypeAlias = Value | Node
+"""What a name stands for: a value, or the node of an operation that became one as its line was read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +82,7 @@ class Operation:
     """
 
     name: str
-    operands: tuple[Value, ...]
+    operands: tuple[Defined, ...]
     results: tuple[Value, ...]
     attributes: Mapping[str, Attribute]
     regions: tuple[Region, ...]
@@ -77,10 +98,13 @@ class Operation:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Operations in order, the last one a terminator; ``arguments`` are visible to all of them and to regions inside them."""
+    """Operations in order, the last one a terminator; ``arguments`` are visible to all of them and to regions inside them.
+
+    In a function that becomes a graph, operations of common forms are nodes already, which no graph has yet.
+    """
 
     arguments: tuple[Value, ...]
-    operations: list[Operation]
+    operations: list[Operation | Node]
     label: str = ""
 
 
@@ -130,24 +154,29 @@ class ParsedModule:
     aliases: Mapping[str, int] = field(default_factory=dict)
 
 
-def walk(operations: list[Operation]) -> Iterator[Operation]:
-    """The operations and those in their regions, in the order of the text."""
+def operations_of(items: Sequence[Operation | Node]) -> list[Operation]:
+    """Those that are no nodes."""
+    return [item for item in items if isinstance(item, Operation)]
+
+
+def walk(operations: Sequence[Operation | Node]) -> Iterator[Operation]:
+    """The operations and those in their regions, in the order of the text, but for those that are nodes already."""
     stack = [iter(operations)]
     while stack:
         operation = next(stack[-1], None)
         if operation is None:
             stack.pop()
-            continue
-        yield operation
-        for region in reversed(operation.regions):
-            stack.extend(iter(block.operations) for block in reversed(region.blocks))
+        elif isinstance(operation, Operation):
+            yield operation
+            for region in reversed(operation.regions):
+                stack.extend(iter(block.operations) for block in reversed(region.blocks))
 
 
-def nested(operations: list[Operation]) -> Iterator[list[Operation]]:
-    """The operations, and those of each block in their regions, in no particular order."""
+def nested(operations: Sequence[Operation | Node]) -> Iterator[list[Operation]]:
+    """The operations, and those of each block in their regions, in no particular order, but for those that are nodes already."""
     todo = [operations]
     while todo:
-        block = todo.pop()
+        block = operations_of(todo.pop())
         yield block
         todo += [inner.operations for operation in block if operation.regions for region in operation.regions for inner in region.blocks]
 

@@ -25,10 +25,11 @@ from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, Cursor, closing, un
 from irscope.formats.stablehlo.lines import Lines
 from irscope.formats.stablehlo.operations import UNREADABLE, Block, Operation, Region, Value
 from irscope.formats.stablehlo.scope import Scope
+from irscope.formats.stablehlo.templates import Rules, no_rules
 from irscope.formats.stablehlo.types import TypeTable
 from irscope.formats.stablehlo.undeclared import read_undeclared
 from irscope.formats.stablehlo.values import Values
-from irscope.graph import UNKNOWN, Type
+from irscope.graph import UNKNOWN, Node, Type
 from irscope.source import did_you_mean
 from irscope.source.budget import tick
 
@@ -46,23 +47,27 @@ Special = Callable[["Parser", Cursor, Draft], None]
 
 
 class Parser:
-    """Reads operations of one text. ``specials`` reads the pretty forms that no declaration describes."""
+    """Reads operations of one text. ``specials`` reads the pretty forms that no declaration describes.
 
-    def __init__(self, text: str, faults: Faults, specials: dict[str, Special]) -> None:
+    Where ``rules`` are given, operations of functions become nodes by these rules as their lines are read.
+    """
+
+    def __init__(self, text: str, faults: Faults, specials: dict[str, Special], rules: Rules | None = None) -> None:
         self.text, self.faults, self.specials = text, faults, specials
         self.aliases = {m[1]: m.end() - 1 for m in ALIASES.finditer("\n" + text)}
         self.resources = _resources(text)
         self.types = TypeTable(self.aliases.get)
         self.values = Values(self.types, self.aliases.get, self.resources)
         self.scope = Scope(faults)
+        self.makes_nodes = rules is not None
         self.locations: dict[str, int] = {}
         """The aliases of locations that are used, with the offset of the first use."""
-        self.lines = Lines(text, self.values, self.locations)
+        self.lines = Lines(text, self.values, self.locations, rules or no_rules)
         self.is_cut = False
 
-    def operations(self, cursor: Cursor) -> list[Operation]:
+    def operations(self, cursor: Cursor) -> list[Operation | Node]:
         """Read operations up to a closing brace, a block's label or the end of the text."""
-        found: list[Operation] = []
+        found: list[Operation | Node] = []
         while True:
             at = self.lines.read(self.scope, cursor.at, found)
             if at != cursor.at:
@@ -132,7 +137,7 @@ class Parser:
         end = cursor.last
         operation = self._finish(draft, names, (begin, end, self.location(cursor)))
         if len(names) <= 1 and (not operation.regions or draft.applied is not None):
-            self.lines.learn(operation, draft)
+            self.lines.templates.learn(operation, draft)
         return operation
 
     def _names(self, cursor: Cursor, names: list[tuple[str, int, int]]) -> None:
@@ -251,13 +256,13 @@ class Parser:
 
     def isolated(self, cursor: Cursor, owner: str, arguments: Sequence[tuple[str, int, Type]] = ()) -> Region:
         """Step over a region that sees nothing from outside."""
-        with self.closed_scope():
+        with self.closed_scope(self.makes_nodes and owner == "func.func"):
             return self.region(cursor, owner, arguments)
 
     @contextmanager
-    def closed_scope(self) -> Iterator[None]:
+    def closed_scope(self, makes_nodes: bool) -> Iterator[None]:
         """Values in the block have names of their own, and are all defined at its end."""
-        outer, self.scope = self.scope, Scope(self.faults)
+        outer, self.scope = self.scope, Scope(self.faults, makes_nodes)
         try:
             yield
             if not self.is_cut:
@@ -353,13 +358,18 @@ class Parser:
         labels: set[str] = set()
         for block in region.blocks:
             last = block.operations[-1] if block.operations else None
-            if last is None or (last.name not in TERMINATORS and last.name != UNREADABLE and known(last.name)):
-                at = blame if blame >= 0 else last.at if last is not None else opened
+            if last is None or isinstance(last, Node) or (last.name not in TERMINATORS and last.name != UNREADABLE and known(last.name)):
+                at = blame if blame >= 0 else opened if last is None else last.at if isinstance(last, Operation) else _at(self.text, last)
                 self.faults.add(MISSING_TERMINATOR, f"block with no terminator, in {owner}", Span(at, 1),
                                 "a function ends with return, another region with stablehlo.return")
             if block.label and block.label in labels:
                 self.faults.add(DUPLICATE_NAME, f"redefinition of block '^{block.label}'", Span(opened))
             labels.add(block.label)
+
+
+def _at(text: str, node: Node) -> int:
+    """The offset of the name of the operation of a node, behind that of its result."""
+    return text.index(" = ", node.loc) + 3
 
 
 def _resources(text: str) -> dict[str, tuple[int, int]]:

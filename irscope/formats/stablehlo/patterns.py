@@ -35,10 +35,14 @@ PARTS = {
 
 
 class Pattern(NamedTuple):
-    """``steps`` read the groups of a match, but for the last one where ``types`` is the kind of the types that it finds."""
+    """``steps`` read the groups of a match, but for the last one where ``types`` is the kind of the types that it finds.
+
+    ``tokens`` are the parts of the form that the steps read: ``dimension:i64``, or ``{}``.
+    """
 
     regex: re.Pattern[str]
     steps: tuple[Step, ...]
+    tokens: tuple[str, ...]
     types: str
 
 
@@ -53,7 +57,7 @@ def line_pattern(name: str, is_generic: bool) -> Pattern | None:
 def pattern_of(form: str) -> Pattern | None:
     """The pattern of a form; None where it has a part that only the cursor reads."""
     parts: list[str] = []
-    steps: list[Step] = []
+    read: list[str] = []
     types, is_optional = "", False
     tokens = TOKEN.findall(form)
     for before, token, following in zip(("", *tokens), tokens, (*tokens[1:], ""), strict=False):
@@ -76,7 +80,7 @@ def pattern_of(form: str) -> Pattern | None:
             if kind not in PARTS:
                 return None
             parts.append(PARTS[kind])
-            steps.append(step_of(token))
+            read.append(token)
         else:
             parts.append(re.escape(token))
-    return Pattern(re.compile("".join(parts), re.ASCII), tuple(steps), types)
+    return Pattern(re.compile("".join(parts), re.ASCII), tuple(map(step_of, read)), tuple(read), types)

@@ -1,6 +1,7 @@
 """Where an operation comes from in the user's program: MLIR's locations, read from the text on demand."""
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
@@ -8,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.faults import LIMIT
-from irscope.formats.stablehlo.lexer import Cursor, unescape
+from irscope.formats.stablehlo.lexer import NAME, Cursor, unescape
 from irscope.formats.stablehlo.operations import Operation, nested
 from irscope.graph import SourceLine
 
+RESULT = re.compile(rf"%(?:{NAME}) = ", re.ASCII)
 MAX_DEPTH = 200
 """Locations nested deeper are cut: no call stack is as deep, and an alias may name itself."""
 
@@ -40,7 +42,7 @@ class StablehloProvenance:
         """The meshes that shardings refer to, as they are written."""
         self._has_locations = "loc(" in text
         if self._has_locations:
-            places = sorted([(each.begin, each.location) for block in nested(operations) for each in block if each.location >= 0])
+            places = sorted([(each.begin, each.location) for block in nested(operations) for each in block])
             self._begins.extend(begin for begin, _ in places)
             self._places.extend(location for _, location in places)
 
@@ -63,11 +65,12 @@ class StablehloProvenance:
         i = bisect_left(self._begins, loc)
         try:
             if i < len(self._begins) and self._begins[i] == loc:
-                cursor = Cursor(self.text, self._places[i] + 3)
+                at = self._places[i]
             else:
-                cursor = Cursor(self.text, loc)
-                if not _go_to_location(cursor):
-                    return NOWHERE
+                at = _location_of_line(self.text, loc)
+            cursor = Cursor(self.text, at + 3 if at >= 0 else loc)
+            if at < 0 and not _go_to_location(cursor):
+                return NOWHERE
             cursor.expect("(", "in a location")
             found = self._read(cursor, 0)
         except Refused:
@@ -136,6 +139,13 @@ class StablehloProvenance:
         if not inner.names and len(stack) == 1 and not stack[0].function:
             stack = (replace(stack[0], function=text),)
         return Location((text, *inner.names), stack)
+
+
+def _location_of_line(text: str, loc: int) -> int:
+    """The offset of the location at the end of a line that defines a value; -1 where it has none."""
+    end = text.find("\n", loc)
+    line = text[loc:end if end >= 0 else len(text)].rstrip()
+    return loc + line.rfind(" loc(") + 1 if line[-1:] == ")" and RESULT.match(line) and " loc(" in line else -1
 
 
 def _go_to_location(cursor: Cursor) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 
 from irscope.formats.faults import Faults, Refused, Span
+from irscope.formats.stablehlo.building.direct import direct
 from irscope.formats.stablehlo.building.module import build_module
 from irscope.formats.stablehlo.faults import LIMIT, NO_MODULE, SYNTAX, TEXT_AROUND, UNKNOWN_ALIAS
 from irscope.formats.stablehlo.lexer import SPACE, Cursor
@@ -12,7 +13,8 @@ from irscope.formats.stablehlo.operations import Operation, ParsedModule
 from irscope.formats.stablehlo.parser import ALIAS, Parser
 from irscope.formats.stablehlo.provenance import StablehloProvenance
 from irscope.formats.stablehlo.special import SPECIALS
-from irscope.graph import Reading
+from irscope.formats.stablehlo.templates import Rules
+from irscope.graph import Node, Reading
 from irscope.graph.collector import collector_paused
 from irscope.source import SourceText
 
@@ -47,7 +49,7 @@ def read(source: SourceText) -> Reading:
     reading = Reading(source, "stablehlo")
     faults = Faults(source)
     with collector_paused():
-        for parsed in parse(source, faults):
+        for parsed in parse(source, faults, direct):
             module, raw = build_module(parsed, source, faults)
             module.provenance = StablehloProvenance(source.text, parsed.aliases, parsed.operations, raw)
             reading.modules.append(module)
@@ -55,10 +57,13 @@ def read(source: SourceText) -> Reading:
     return reading
 
 
-def parse(source: SourceText, faults: Faults) -> list[ParsedModule]:
-    """The modules of a text as trees of operations. Reports what it could not read; never raises on malformed text."""
+def parse(source: SourceText, faults: Faults, rules: Rules | None = None) -> list[ParsedModule]:
+    """The modules of a text as trees of operations; those that have a rule are nodes.
+
+    Reports what it could not read; never raises on malformed text.
+    """
     text = source.text.replace("\r\n", " \n") if "\r" in source.text else source.text
-    parser = Parser(text if text.endswith("\n") else text + "\n", faults, SPECIALS)
+    parser = Parser(text if text.endswith("\n") else text + "\n", faults, SPECIALS, rules)
     try:
         operations = _top(parser, faults)
     except RecursionError:  # the caller's stack was nearly full
@@ -83,10 +88,10 @@ def _check_functions(modules: list[ParsedModule], text: str, faults: Faults) -> 
             faults.add(NO_MODULE, f"module {module.name or 'without a name'} has no function", Span(module.begin, 6), help)
 
 
-def _top(parser: Parser, faults: Faults) -> list[Operation]:
+def _top(parser: Parser, faults: Faults) -> list[Operation | Node]:
     """The operations outside of any module."""
     text, at = parser.text, 0
-    found: list[Operation] = []
+    found: list[Operation | Node] = []
     while True:
         space = SPACE.match(text, at)
         at = space.end() if space else at

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from irscope.formats.faults import Faults, Refused, Span
 from irscope.formats.stablehlo.faults import DOMINANCE, DUPLICATE_NAME, UNDEFINED_VALUE, VALUE_TYPE
-from irscope.formats.stablehlo.operations import Value
+from irscope.formats.stablehlo.operations import Defined, Value
 from irscope.formats.stablehlo.types import spelled
-from irscope.graph import UNKNOWN, Type
+from irscope.graph import UNKNOWN, Node, Type
 from irscope.source import Note
 
 
@@ -18,11 +18,12 @@ class Scope:
 
     ``values`` are those visible now, in the order of their definition; ``outside`` has, for each open region, the number of those that were
     visible before it; ``awaited`` are values that are used and not yet defined: name to value, offset of the use, and offset of its
-    operation; ``places`` is where values are defined.
+    operation; ``places`` is where values are defined that are no nodes. In a scope that ``makes_nodes``, lines of common forms are nodes.
     """
 
     faults: Faults
-    values: dict[str, Value] = field(default_factory=dict)
+    makes_nodes: bool = False
+    values: dict[str, Defined] = field(default_factory=dict)
     outside: list[int] = field(default_factory=list)
     awaited: dict[str, tuple[Value, int, int]] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
@@ -39,7 +40,7 @@ class Scope:
         while len(self.values) > count:
             self.values.popitem()
 
-    def forget(self, values: Iterable[Value]) -> None:
+    def forget(self, values: Iterable[Defined]) -> None:
         """Undo the definition of the last operation's results."""
         for value in values:
             base = value.name.partition("#")[0]
@@ -49,10 +50,17 @@ class Scope:
     def define(self, name: str, at: int) -> None:
         """Refuse a name that is visible already."""
         if name in self.values:
-            notes = (Note("it is defined first here", self.places[name]),) if name in self.places else ()
+            notes = tuple(Note("it is defined first here", place) for place in self._place(name))
             raise Refused(DUPLICATE_NAME, f"redefinition of SSA value '%{name}'", at, len(name) + 1,
                           "names are unique in a function; a region may use those of another one that does not contain it", notes)
         self.places[name] = at
+
+    def _place(self, name: str) -> tuple[int, ...]:
+        """The offset at which a visible name is defined, if it is known."""
+        value = self.values.get(name)
+        if isinstance(value, Node):
+            return (value.loc,)
+        return (self.places[name],) if name in self.places else ()
 
     def bind(self, name: str, types: tuple[Type, ...]) -> list[Value]:
         """Make the values of a name, one for each of its results."""
@@ -81,7 +89,7 @@ class Scope:
                 value = used
         return value
 
-    def use(self, name: str, type: Type, at: int, owner: int) -> Value:
+    def use(self, name: str, type: Type, at: int, owner: int) -> Defined:
         """The value of a name, which must have a type; ``owner`` is the offset of the operation that uses it."""
         value = self.values.get(name)
         if value is None:
@@ -90,7 +98,7 @@ class Scope:
             self._disagree(name, type, value.type, at)
         return value
 
-    def known(self, name: str, at: int) -> Value:
+    def known(self, name: str, at: int) -> Defined:
         """The value of a name that must be defined already."""
         value = self.values.get(name)
         if value is None and name.endswith("#0"):
@@ -101,11 +109,11 @@ class Scope:
 
     def _disagree(self, name: str, used: Type, defined: Type, at: int) -> None:
         base = name.partition("#")[0]
-        notes = (Note(f"%{base} is defined here", self.places[base]),) if base in self.places else ()
+        notes = tuple(Note(f"%{base} is defined here", place) for place in self._place(base))
         self.faults.add(VALUE_TYPE, f"use of value '%{name}' expects different type than prior uses: '{spelled(used)}' vs "
                         f"'{spelled(defined)}'", Span(at, len(name) + 1), "", notes)
 
-    def _unusual(self, name: str, type: Type, at: int, owner: int) -> Value:
+    def _unusual(self, name: str, type: Type, at: int, owner: int) -> Defined:
         base, _, number = name.partition("#")
         if number and base in self.values:
             first = self.values[base]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from irscope.formats.faults import Refused
+from irscope.formats.stablehlo import signatures
 from irscope.formats.stablehlo.attributes import Attribute, Text
 from irscope.formats.stablehlo.draft import Draft
 from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, OPERAND_COUNT
@@ -41,7 +42,14 @@ def _function(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     arguments: list[tuple[str, int, Type]] = []
     types: list[Type] = []
     notes: list[dict[str, Attribute]] = []
-    for _ in cursor.items("()", "the arguments"):
+    plain = signatures.arguments(cursor, parser.types)
+    for argument in plain or ():
+        arguments.append(argument[:3])
+        if argument.place is not None:
+            parser.locations.setdefault(*argument.place)
+    if plain is not None:
+        types, notes = [argument.type for argument in plain], [{}] * len(plain)
+    for _ in cursor.items("()", "the arguments") if plain is None else ():
         name, at, type = parser.argument(cursor) if cursor.kind == "value" else ("", cursor.at, parser.types.read(cursor))
         types.append(type)
         if name:
@@ -62,6 +70,9 @@ def _results(parser: Parser, cursor: Cursor) -> tuple[tuple[Type, ...], list[dic
     """``T`` or ``(T {...}, T)``."""
     if not cursor.sees("("):
         return parser.types.results(cursor), []
+    plain = signatures.results(cursor, parser.types)
+    if plain is not None:
+        return plain
     types: list[Type] = []
     notes: list[dict[str, Attribute]] = []
     for _ in cursor.items("()", "the results"):
@@ -106,7 +117,11 @@ def _constant(parser: Parser, cursor: Cursor, draft: Draft) -> None:
 def _while(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     """``(%i = %a, %j = %b) : T, U attributes {...} cond { } do { }``."""
     names: list[tuple[str, int]] = []
-    for _ in cursor.items("()", "the values of the loop"):
+    plain = signatures.pairs(cursor)
+    for name, operand in plain or ():
+        names.append(name)
+        draft.operands.append(operand)
+    for _ in cursor.items("()", "the values of the loop") if plain is None else ():
         names.append(cursor.operand())
         cursor.expect("=", "after the name of an argument")
         draft.operands.append(cursor.operand())

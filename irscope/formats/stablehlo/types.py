@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.faults import TYPE_SYNTAX, UNKNOWN_ALIAS
@@ -26,6 +27,7 @@ _INNER = r"[^<>\"\n]"
 TENSOR = re.compile(rf"tensor<(?:{_INNER}|<{_INNER}*+>)*+>")
 PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,19}|\?)x)*)(complex<[ \t]*f\d+[ \t]*>|\w+)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
                    r"<(?:[ \t]*bounds[ \t]*=[ \t]*\[)?([\d?, \t\-]*)\]?>[ \t]*)?>", re.ASCII)
+STATIC = re.compile(r"tensor<((?:\d{1,18}x)*+)([a-zA-Z]\w*+)>", re.ASCII)
 DIMENSION = re.compile(r"(\d+|\?)x(?=\S)|", re.ASCII)
 _PLAIN = rf"tensor<{_INNER}++>"
 _PLAINS = rf"{_PLAIN}(?:, {_PLAIN})*+"
@@ -35,44 +37,75 @@ OTHERS = ("vector", "memref", "tensor")
 TOKENS = ("stablehlo.token", "mhlo.token")
 
 
+class LineTypes(NamedTuple):
+    """The types at the end of a line: of the operands, None for a list without an arrow, and of the results.
+
+    ``is_static``: all of them are arrays whose sizes are known.
+    """
+
+    operands: tuple[Type, ...] | None
+    results: tuple[Type, ...]
+    is_static: bool
+
+
+_shared: dict[str, TensorType] = {}
+"""Arrays of known sizes by their text, which all texts share, as MLIR's types are unique in their context."""
+MOST_SHARED = 1 << 14
+
+
+def are_static(types: tuple[Type, ...]) -> bool:
+    """Whether all types are of arrays whose sizes are known."""
+    return all(isinstance(type, TensorType) and type.is_static for type in types)
+
+
 class TypeTable:
     """Reads types. ``alias`` gives the offset of the text that an alias stands for, None for an unknown alias."""
 
     def __init__(self, alias: Callable[[str], int | None]) -> None:
         self.alias = alias
         self.by_text: dict[str, Type] = {}
-        self.by_line: dict[str, tuple[tuple[Type, ...] | None, tuple[Type, ...]]] = {}
+        self.by_line: dict[str, LineTypes] = {}
+        self.static: dict[str, TensorType] = {}
+        """Those of ``by_text`` that are arrays of known sizes."""
         self._kept: dict[Type, Type] = {}
+        self.is_shared = True
+        """Whether all of ``static`` are the objects that other texts have, too."""
+        if len(_shared) > MOST_SHARED:
+            _shared.clear()
 
     def keep(self, type: Type) -> Type:
         """The object that all equal types share."""
         return self._kept.setdefault(type, type)
 
-    def line(self, text: str) -> tuple[tuple[Type, ...] | None, tuple[Type, ...]] | None:
-        """The operands' and the results' types in ``(T, U) -> V``; of a list ``T, U`` no operands'. None for a text with other types."""
+    def line(self, text: str) -> LineTypes | None:
+        """The types in ``(T, U) -> V`` or ``T, U``; None for a text with other types."""
         found = self.by_line.get(text)
         if found is None:
             params, arrow, results = text.rpartition(" -> ")
             if not arrow:
                 listed = self._plain_list(text)
-                found = None if listed is None else (None, listed)
+                found = None if listed is None else LineTypes(None, *listed)
             elif params[0] == "(" and params[-1] == ")":
                 inner = results[1:-1] if results[0] == "(" and results[-1] == ")" else results
                 given, made = self._plain_list(params[1:-1]), self._plain_list(inner)
-                found = None if given is None or made is None else (given, made)
+                found = None if given is None or made is None else LineTypes(given[0], made[0], given[1] and made[1])
             if found is not None:
                 self.by_line[text] = found
         return found
 
-    def _plain_list(self, text: str) -> tuple[Type, ...] | None:
-        """The types between commas; None where one of them needs the cursor."""
-        found = [self.plain(part) for part in text.split(", ")] if text else []
-        kept = tuple([type for type in found if type is not None])
-        return kept if len(kept) == len(found) else None
+    def _plain_list(self, text: str) -> tuple[tuple[Type, ...], bool] | None:
+        """The types between commas, and whether all are static; None where one of them needs the cursor."""
+        parts = text.split(", ") if text else []
+        known = self.static.get
+        arrays = tuple([known(part) or self._static(part) for part in parts])
+        if None not in arrays:
+            return arrays, True  # type: ignore[return-value]
+        found = tuple([type for type in map(self.plain, parts) if type is not None])
+        return (found, False) if len(found) == len(parts) else None
 
     def plain(self, text: str) -> Type | None:
         """A type that was read before, or a tensor type without bounds; None for another one."""
-        found = self.by_text.get(text)
+        found = self.by_text.get(text) or self._static(text)
         if found is not None:
             return found
         m = PARTS.fullmatch(text)
@@ -81,6 +114,23 @@ class TypeTable:
         if m is None or dtype is None or shape is None or m[3] is not None:
             return None
         type = self.by_text[text] = self.keep(TensorType(dtype, shape))
+        return type
+
+    def _static(self, text: str) -> TensorType | None:
+        """An array of known sizes; None for another type, and for sizes of 19 digits."""
+        type = _shared.get(text)
+        if type is None:
+            m = STATIC.fullmatch(text)
+            dtype = ELEMENTS.get(m[2]) if m is not None else None
+            if m is None or dtype is None:
+                return None
+            type = _shared[text] = TensorType(dtype, tuple(map(int, m[1].split("x")[:-1])))
+        kept = self._kept.setdefault(type, type)
+        if kept is not type:  # it was spelled in another way before
+            self.is_shared = False
+            assert isinstance(kept, TensorType)
+            type = kept
+        self.static[text] = self.by_text[text] = type
         return type
 
     def read(self, cursor: Cursor) -> Type:
@@ -105,7 +155,7 @@ class TypeTable:
         plain = self._plain_list(m[0]) if m is not None else None
         if m is not None and plain is not None:
             cursor.goto(m.end())
-            return plain
+            return plain[0]
         types = [self.read(cursor)]
         while cursor.eat(","):
             types.append(self.read(cursor))

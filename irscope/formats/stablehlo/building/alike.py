@@ -19,12 +19,13 @@ class Step(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """The node of an operation, and the steps before it; ``operands`` as in a step."""
+    """The node of an operation, and the steps before it; ``operands`` as in a step. ``bodies`` are those that it calls by their names."""
 
     op: Op
     attrs: Mapping[str, Any]
     operands: tuple[int, ...]
     steps: tuple[Step, ...]
+    bodies: tuple[Graph, ...] = ()
 
     def prepare(self, scope: Scope, operation: Operation, operands: tuple[Node, ...]) -> tuple[Node, ...]:
         """Append the steps for an operation to its graph; returns the operands of its node."""
@@ -38,10 +39,12 @@ class Alike(NamedTuple):
 def alike(operation: Operation, operands: Sequence[Node], nodes: Sequence[Node], bodies: tuple[Graph, ...]) -> Alike | None:
     """What an operation with one result became, in nodes that were appended for it; None where that depends on more than its template."""
     *before, node = nodes or (None,)
-    if node is None or len(operation.results) != 1 or node.synthetic or node.bodies != bodies or node.type is not operation.results[0].type:
+    if node is None or len(operation.results) != 1 or node.synthetic or node.type is not operation.results[0].type:
         return None
-    if not before and node.operands == tuple(operands):
-        return Alike(node.op, node.attrs, tuple(range(len(operands))), ())
+    if not before and node.operands == tuple(operands) and not operation.regions:
+        return Alike(node.op, node.attrs, tuple(range(len(operands))), (), node.bodies)
+    if node.bodies != bodies:
+        return None
     places = {given: i for i, given in enumerate((*operands, *before))}
     first = operation.results[0].name + "."
     if len(places) < len(operands) + len(before) or not all(

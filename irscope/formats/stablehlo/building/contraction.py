@@ -1,12 +1,14 @@
 """Dots and convolutions, and what is defined by them: einsum."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from irscope.formats.stablehlo.attributes import Number, Record
+from irscope.formats.stablehlo.building.direct import Direct, Made, alone, directly, inferred
 from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.work import Work, builds
-from irscope.graph import Node, TensorType, Type
+from irscope.graph import NO_ATTRS, Node, TensorType, Type
 from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attrs import ConvDims, Literal, Window
@@ -57,6 +59,29 @@ def _type_name(fields: Fields, name: str) -> str:
     raise fields.fault(name, "an element type")
 
 
+def _direct_dot(fields: Fields, applied: str) -> Direct:
+    dims = _dimensions(fields.record("dot_dimension_numbers"))
+    attrs = {**dims, **precision(fields)}
+    is_general = inferred(hlo.dot, attrs)
+    batch = dims.get("lhs_batch_dims", ()), dims.get("rhs_batch_dims", ())
+    (left, right) = (batch[0] + dims["lhs_contracting_dims"], batch[1] + dims["rhs_contracting_dims"])
+    is_plain = len(batch[0]) == len(batch[1]) and len(left) == len(right) and all(
+        len(set(used)) == len(used) and min(used, default=0) >= 0 for used in (left, right))
+
+    def fits(types: Sequence[TensorType], result: TensorType) -> bool:
+        if not is_plain or len(types) != 2 or not types[0].dtype is types[1].dtype is result.dtype:
+            return is_general(types, result)
+        x, y = types[0].shape, types[1].shape
+        if max(left, default=-1) >= len(x) or max(right, default=-1) >= len(y):
+            return False
+        free = [size for i, size in enumerate(x) if i not in left] + [size for i, size in enumerate(y) if i not in right]
+        return [x[i] for i in left] == [y[i] for i in right] and result.shape == (*[x[i] for i in batch[0]], *free)
+    return alone(hlo.dot, attrs, fits)
+
+
+directly("dot_general", "dot_dimension_numbers precision_config", _direct_dot)
+
+
 @builds("dot mhlo.dot")
 def _dot(work: Work) -> None:
     """The old form: the last dimension of the left operand, the first of the right one."""
@@ -68,10 +93,14 @@ def _dot(work: Work) -> None:
 @builds("convolution mhlo.convolution")
 def _convolution(work: Work) -> None:
     work.count(2)
-    fields, kernel = work.fields, work.array(1)
+    work.emit(hlo.convolution, _conv_attrs(work.fields, work.array(1)))
+
+
+def _conv_attrs(fields: Fields, kernel: TensorType) -> dict[str, Any]:
+    """The attributes of a convolution in HLO. Raises TypeFault where they do not fit the kernel."""
     dims = conv_dims(fields.record("dimension_numbers"))
     if dims.rhs_spatial and max(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output) >= kernel.rank:
-        raise TypeFault(f"dimension_numbers of '{work.operation.name}' do not fit the kernel {kernel}")
+        raise TypeFault(f"dimension_numbers of '{fields.owner}' do not fit the kernel {kernel}")
     sizes = kernel.dims()
     window = conv_window(fields, tuple(sizes[i] for i in dims.rhs_spatial))
     attrs: dict[str, Any] = {"dim_labels": dims, **precision(fields)}
@@ -80,7 +109,24 @@ def _convolution(work: Work) -> None:
     for name in ("feature_group_count", "batch_group_count"):
         if (groups := fields.integer(name, 1)) != 1:
             attrs[name] = groups
-    work.emit(hlo.convolution, attrs)
+    return attrs
+
+
+def _direct_convolution(fields: Fields, applied: str) -> Direct:
+    """A convolution, whose window has the sizes of the kernel."""
+    def over(types: Sequence[TensorType], result: TensorType) -> Made | None:
+        if len(types) != 2:
+            return None
+        try:
+            attrs = _conv_attrs(fields, types[1])
+        except TypeFault:
+            return None
+        return Made(hlo.convolution, attrs) if inferred(hlo.convolution, attrs)(types, result) else None
+    return Direct(Made(hlo.convolution, NO_ATTRS), lambda types, result: False, over)
+
+
+directly("convolution", "dimension_numbers window_strides padding lhs_dilation rhs_dilation window_reversal feature_group_count "
+         "batch_group_count precision_config", _direct_convolution)
 
 
 def conv_window(fields: Fields, size: tuple[int, ...]) -> Window:

@@ -53,7 +53,7 @@ def _dynamic_pad(work: Work) -> None:
 @builds("dynamic_gather mhlo.dynamic_gather")
 def _dynamic_gather(work: Work) -> None:
     work.count(3)
-    work.emit(dynamic.GATHER, gather_attrs(work, ()))
+    work.emit(dynamic.GATHER, gather_attrs(work.fields, ()))
 
 
 @builds("dynamic_conv mhlo.dynamic_conv")

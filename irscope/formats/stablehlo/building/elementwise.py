@@ -1,9 +1,14 @@
 """Elementwise operations: one primitive each, over operands of one type."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irscope.formats.stablehlo.attributes import Text
+from irscope.formats.stablehlo.building.direct import Direct, Link, Made, all_of_one_type, alone, directly, directly_alone, inferred
+from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.work import Build, Work, declare, plainly
 from irscope.graph import NO_ATTRS, Node, Op, TensorType
+from irscope.graph.dtypes import PRED
 from irscope.ops import hlo
 from irscope.ops.attrs import ResultAccuracy
 from irscope.ops.faults import TypeFault
@@ -64,6 +69,42 @@ def _compare(work: Work) -> None:
     work.emit(hlo.compare, attrs)
 
 
+DIRECTIONS = frozenset(("EQ", "NE", "GE", "GT", "LE", "LT"))
+TYPES = frozenset(("NOTYPE", "FLOAT", "SIGNED", "UNSIGNED"))
+"""The types of comparisons that HLO leaves to the operands."""
+
+
+def _direct_compare(fields: Fields, applied: str) -> Direct | None:
+    direction, kind = fields.word("comparison_direction"), fields.word("compare_type", "NOTYPE")
+    return alone(hlo.compare, {"direction": direction}, _compares) if direction in DIRECTIONS and kind in TYPES else None
+
+
+def _compares(types: Sequence[TensorType], result: TensorType) -> bool:
+    if len(types) != 2:
+        return False
+    left, right = types
+    return left is right and result.dtype is PRED and result.shape == left.shape and not left.dtype.is_complex
+
+
+def _converts(types: Sequence[TensorType], result: TensorType) -> bool:
+    return len(types) == 1 and types[0].shape == result.shape
+
+
+def _selects(types: Sequence[TensorType], result: TensorType) -> bool:
+    """With a predicate for each element; a scalar one is broadcast."""
+    if len(types) != 3:
+        return False
+    chooser, yes, no = types
+    return yes is result and no is result and chooser.dtype is PRED and chooser.shape == result.shape
+
+
+def _selects_by_scalar(types: Sequence[TensorType], result: TensorType) -> Made | None:
+    """With one predicate for all elements, which a chain broadcasts."""
+    if len(types) != 3 or types[0].dtype is not PRED or types[0].rank or not result.rank or not types[1] is types[2] is result:
+        return None
+    return Made(hlo.select, NO_ATTRS, None, (Link(hlo.broadcast, types[0].with_shape(result.shape), {"dimensions": ()}),))
+
+
 def _reduce_precision(work: Work) -> None:
     fields = work.fields
     work.emit(hlo.reduce_precision, {"exponent_bits": fields.integer("exponent_bits"), "mantissa_bits": fields.integer("mantissa_bits")})
@@ -97,14 +138,18 @@ popcnt round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh""".spl
 
 for _name in SAME.split():
     _op = get(_name.replace("_", "-"))
-    _build = _same(_op, 1 if _name in UNARY else 2)
+    _count = 1 if _name in UNARY else 2
+    _build = _same(_op, _count)
     declare(f"{_name} mhlo.{_name}", _build)
+    directly_alone(_name, _op, all_of_one_type(_op, _count))
 for _name in "erf sinh cosh asin acos asinh acosh atan atanh".split():
     declare(f"chlo.{_name} mhlo.{_name}", _same(get(_name), 1))
 declare("chlo.tan", _same(hlo.tan, 1))
 declare("chlo.mulhi mhlo.mulhi", _same(get("mulhi"), 2))
 for _name in OTHER.split():
-    declare(f"{_name} mhlo.{_name}", plainly(get(_name.replace("_", "-"))))
+    _op = get(_name.replace("_", "-"))
+    declare(f"{_name} mhlo.{_name}", plainly(_op))
+    directly_alone(_name, _op, inferred(_op, NO_ATTRS))
 declare("compare mhlo.compare", _compare)
 declare("convert mhlo.convert", _convert)
 declare("reduce_precision mhlo.reduce_precision", _reduce_precision)
@@ -114,3 +159,8 @@ declare("mhlo.copy", _identity)
 declare("bitcast_convert mhlo.bitcast_convert", lambda work: work.emit(hlo.bitcast_convert))
 declare("mhlo.bitcast", lambda work: work.emit(hlo.bitcast))
 declare("mhlo.stochastic_convert", lambda work: work.emit(hlo.stochastic_convert))
+directly_alone("bitcast_convert", hlo.bitcast_convert, inferred(hlo.bitcast_convert, NO_ATTRS))
+directly("compare", "comparison_direction compare_type", _direct_compare)
+directly_alone("convert", hlo.convert, _converts)
+directly("select", "", lambda fields, applied: Direct(Made(hlo.select, NO_ATTRS), _selects, _selects_by_scalar))
+directly_alone("clamp", hlo.clamp, inferred(hlo.clamp, NO_ATTRS))

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from irscope.formats.stablehlo.building.direct import Direct, alone, directly, inferred
+from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.reduction import region
 from irscope.formats.stablehlo.building.work import Work, builds
 from irscope.graph import Node
@@ -10,9 +12,9 @@ from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 
 
-def gather_attrs(work: Work, slice_sizes: tuple[int, ...]) -> dict[str, Any]:
+def gather_attrs(fields: Fields, slice_sizes: tuple[int, ...]) -> dict[str, Any]:
     """The attributes of a gather in HLO, which omits batching dimensions where there are none."""
-    numbers = work.fields.record("dimension_numbers")
+    numbers = fields.record("dimension_numbers")
     attrs: dict[str, Any] = {
         "offset_dims": numbers.ints("offset_dims", ()), "collapsed_slice_dims": numbers.ints("collapsed_slice_dims", ()),
         "start_index_map": numbers.ints("start_index_map", ()), "index_vector_dim": numbers.integer("index_vector_dim", 0),
@@ -20,7 +22,7 @@ def gather_attrs(work: Work, slice_sizes: tuple[int, ...]) -> dict[str, Any]:
     for name in ("operand_batching_dims", "start_indices_batching_dims"):
         if dims := numbers.ints(name, ()):
             attrs[name] = dims
-    if work.fields.flag("indices_are_sorted"):
+    if fields.flag("indices_are_sorted"):
         attrs["indices_are_sorted"] = True
     return attrs
 
@@ -28,7 +30,15 @@ def gather_attrs(work: Work, slice_sizes: tuple[int, ...]) -> dict[str, Any]:
 @builds("gather mhlo.gather")
 def _gather(work: Work) -> None:
     work.count(2)
-    work.emit(hlo.gather, gather_attrs(work, work.fields.ints("slice_sizes")))
+    work.emit(hlo.gather, gather_attrs(work.fields, work.fields.ints("slice_sizes")))
+
+
+def _direct_gather(fields: Fields, applied: str) -> Direct:
+    attrs = gather_attrs(fields, fields.ints("slice_sizes"))
+    return alone(hlo.gather, attrs, inferred(hlo.gather, attrs))
+
+
+directly("gather", "dimension_numbers slice_sizes indices_are_sorted", _direct_gather)
 
 
 @builds("scatter mhlo.scatter")

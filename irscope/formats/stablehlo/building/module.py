@@ -20,7 +20,7 @@ from irscope.formats.stablehlo.building import (
 )
 from irscope.formats.stablehlo.building.alike import Alike, alike
 from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
-from irscope.formats.stablehlo.building.names import module_attributes, region_name
+from irscope.formats.stablehlo.building.names import body_name, module_attributes, region_name
 from irscope.formats.stablehlo.building.order import callees_first, inner_first
 from irscope.formats.stablehlo.building.quantised import check_not_quantised
 from irscope.formats.stablehlo.building.raw import RawAttributes, raw_of
@@ -29,7 +29,7 @@ from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
 from irscope.formats.stablehlo.building.work import BUILDERS, UnknownCallee, Unsupported, Work
 from irscope.formats.stablehlo.dialect import STABLEHLO
 from irscope.formats.stablehlo.lexer import VALUE
-from irscope.formats.stablehlo.operations import Block, Function, Operation, ParsedModule, Region, Template, Value, nested
+from irscope.formats.stablehlo.operations import Block, Defined, Function, Operation, ParsedModule, Region, Template, nested
 from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, unknown_op
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
@@ -68,7 +68,8 @@ class _Program:
         self.raw: RawAttributes = {}
         self.functions: dict[str, Graph] = {}
         self.inside: dict[Operation, Inner] = {}
-        self.constants: dict[Value, Operation] = {}
+        self.outside: dict[Region, list[Defined]] = {}
+        self.constants: dict[Defined, Operation] = {}
         self.meshes: dict[str, Mapping[str, int]] = {}
         self.ops: dict[str, Op] = {}
         self.alike: dict[Template | None, Alike] = {}
@@ -118,7 +119,7 @@ class _Program:
     def _places(self, function: Function) -> list[int]:
         """The offsets of the arguments."""
         at = function.operation.at
-        end = function.body.operations[0].begin if function.body is not None and function.body.operations else function.operation.end
+        end = begin_of(function.body.operations[0]) if function.body is not None and function.body.operations else function.operation.end
         found: dict[str, int] = {}
         for m in VALUE.finditer(self.source.text, at, end) if function.arguments else ():
             found.setdefault(m[1], m.start())
@@ -130,6 +131,7 @@ class _Program:
                                                           for a, b in zip(given, function.results, strict=True)):
             assert function.body is not None
             operation = function.body.operations[-1]
+            assert isinstance(operation, Operation)
             shown = ", ".join(str(plain(type)) for type in given)
             wanted = ", ".join(str(plain(type)) for type in function.results)
             self.tell(RETURN_TYPE, f"@{function.name} returns ({shown}), but its signature declares ({wanted})", operation)
@@ -138,10 +140,16 @@ class _Program:
 
     def _regions(self, body: Block) -> None:
         """Build the regions of all operations in a block, inner ones first."""
-        for operations in nested(body.operations):
+        owners = list(inner_first(body))
+        for operations in nested(body.operations) if owners else ():
             self.constants.update((each.results[0], each) for each in operations if each.name in CONSTANTS and each.results
                                   and isinstance(each.attributes.get("value"), Literal))
-        for operation in inner_first(body):
+        for operation in owners:
+            if isinstance(operation, Node):
+                graph, = operation.bodies
+                graph.name = body_name(self.function, operation)
+                self._register(graph)
+                continue
             try:
                 inner = self.inside[operation] = INSIDE.get(operation.name, scalars)(self, operation)
             except TypeFault as fault:
@@ -156,11 +164,24 @@ class _Program:
         values, find, names, nodes = scope.nodes, self.alike.get, scope.names, scope.graph.nodes
         index, value_of, append = len(nodes), values.__getitem__, nodes.append
         for operation in block.operations:
+            if isinstance(operation, Node):
+                given = [values.get(value) or self._given(scope, value, operation.loc) for value in operation.operands]
+                operation.operands, index = tuple(given), len(nodes)
+                if operation.name in names:
+                    operation.name = scope.name(operation.name)
+                names.add(operation.name)
+                operation.index = index
+                values[operation] = operation
+                append(operation)
+                index += 1
+                if not index & 255:
+                    tick(256)
+                continue
             like = find(operation.template)
             if like is not None:
                 try:
                     operands = tuple(map(value_of, operation.operands))
-                    bodies = self.inside[operation].graphs if operation.regions else ()
+                    bodies = self.inside[operation].graphs if operation.regions else like.bodies
                 except KeyError:
                     pass
                 else:
@@ -177,8 +198,7 @@ class _Program:
                     continue
             tick()
             for operand in operation.operands:
-                if operand not in values:
-                    values[operand] = self._stand_in(scope, operand, operation)
+                self._given(scope, operand, operation.begin)
             if operation.name in RETURNS:
                 returned = [values[operand] for operand in operation.operands]
             else:
@@ -207,8 +227,7 @@ class _Program:
                 return False
             inner = self.inside.get(operation, NO_REGIONS)
             for value in inner.captured:
-                if value not in scope.nodes:
-                    scope.nodes[value] = self._stand_in(scope, value, operation)
+                self._given(scope, value, operation.begin)
             build(Work(self, scope, operation, inner))
         except TypeFault as fault:
             self._tell(fault, operation)
@@ -231,8 +250,13 @@ class _Program:
         for number, result in enumerate(results):
             scope.nodes[result] = node if len(results) == 1 else scope.part(node, number, result.name)
 
-    def _stand_in(self, scope: Scope, value: Value, operation: Operation) -> Node:
-        return scope.graph.add(Node(UNDEFINED, scope.name(value.name), value.type, (), NO_ATTRS, (), operation.begin, synthetic=True))
+    def _given(self, scope: Scope, value: Defined, at: int) -> Node:
+        """The node of a value; a stand-in, for what is at an offset, where the value is undefined."""
+        node = scope.nodes.get(value)
+        if node is None:
+            node = scope.graph.add(Node(UNDEFINED, scope.name(value.name), value.type, (), NO_ATTRS, (), at, synthetic=True))
+            scope.nodes[value] = node
+        return node
 
     def opaque(self, name: str) -> Op:
         """The opaque operator of a name."""
@@ -243,8 +267,8 @@ class _Program:
 
     # ---- what regions need
 
-    def constant_of(self, value: Value) -> Operation | None:
-        return self.constants.get(value)
+    def constant_of(self, value: Defined) -> Operation | Node | None:
+        return self.constants.get(value) if not isinstance(value, Node) else value if value.op is hlo.constant else None
 
     def open(self, operation: Operation, number: int) -> Scope:
         scope = Scope(region_name(self.function, operation, number), operation.begin)
@@ -253,7 +277,10 @@ class _Program:
     def close(self, scope: Scope, region: Region) -> list[Node]:
         return self._block(scope, region.body) or []
 
-    def constant(self, scope: Scope, operation: Operation) -> None:
+    def constant(self, scope: Scope, operation: Operation | Node) -> None:
+        if isinstance(operation, Node):
+            scope.nodes[operation] = scope.copy_constant(operation)
+            return
         scope.operation = operation
         attrs = {"literal": operation.attributes["value"]}
         node = scope.add(hlo.constant, (), operation.results[0].type, attrs)
@@ -314,6 +341,11 @@ class _Program:
         if kind is UNSUPPORTED and "itself" in fault.message:
             kind = RECURSION
         self.tell(kind, fault.message, operation, fault.help)
+
+
+def begin_of(operation: Operation | Node) -> int:
+    """The offset at which an operation begins."""
+    return operation.loc if isinstance(operation, Node) else operation.begin
 
 
 def _is_sized(node: Node) -> bool:

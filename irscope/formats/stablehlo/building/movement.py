@@ -1,8 +1,13 @@
 """Operations that move elements, and leaves: constants, iota, shapes, slices, padding, the numbers of devices."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
+from irscope.formats.stablehlo.building.direct import Direct, Link, Made, alone, constant, directly, directly_alone, inferred
+from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.work import Work, builds, declare
-from irscope.graph import Node, TensorType
+from irscope.graph import NO_ATTRS, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
@@ -64,16 +69,26 @@ def without_stretched(work: Work, x: Node, result: TensorType, dimensions: tuple
     """
     operand = x.type
     assert isinstance(operand, TensorType)
-    stretched = [i for i, d in enumerate(dimensions) if operand.shape[i] == 1 and result.shape[d] != 1]
-    if not stretched or not (operand.is_static and result.is_static):
+    if not (operand.is_static and result.is_static):
         return x, dimensions
+    links, kept = stretch(operand, result, dimensions)
+    for link in links:
+        x = work.step(link.op, [x], link.type, link.attrs)
+    return x, kept
+
+
+def stretch(operand: TensorType, result: TensorType, dimensions: tuple[int, ...]) -> tuple[tuple[Link, ...], tuple[int, ...]]:
+    """The nodes that remove the dimensions of size 1 that a broadcast stretches, and the dimensions of the broadcast behind them."""
+    stretched = [i for i, d in enumerate(dimensions) if operand.shape[i] == 1 and result.shape[d] != 1]
+    if not stretched:
+        return (), dimensions
     sizes = list(result.shape)
     for i in stretched:
         sizes[dimensions[i]] = 1
-    x = work.step(hlo.broadcast, [x], operand.with_shape(tuple(sizes)), {"dimensions": dimensions})
     dropped = {dimensions[i] for i in stretched}
     left = tuple(d for d in range(result.rank) if d not in dropped)
-    return work.step(hlo.reshape, [x], operand.with_shape(tuple(sizes[d] for d in left))), left
+    return (Link(hlo.broadcast, operand.with_shape(tuple(sizes)), {"dimensions": dimensions}),
+            Link(hlo.reshape, operand.with_shape(tuple(sizes[d] for d in left)), NO_ATTRS)), left
 
 
 @builds("broadcast mhlo.broadcast")
@@ -149,3 +164,111 @@ def _set_dimension_size(work: Work) -> None:
 
 declare("partition_id mhlo.partition_id", lambda work: work.emit(hlo.partition_id))
 declare("replica_id mhlo.replica_id", lambda work: work.emit(hlo.replica_id))
+
+
+def _direct_constant(fields: Fields, applied: str) -> Direct:
+    literal = fields.literal("value")
+    return alone(*constant(literal), lambda types, result: not types and literal.type is result)
+
+
+def _direct_broadcast(fields: Fields, applied: str) -> Direct | None:
+    """A broadcast that stretches no dimension of size 1."""
+    dimensions = fields.ints("broadcast_dimensions")
+    if len(set(dimensions)) != len(dimensions) or (dimensions and min(dimensions) < 0):
+        return None
+
+    def fits(types: Sequence[TensorType], result: TensorType) -> bool:
+        if len(types) != 1 or types[0].dtype is not result.dtype or types[0].rank != len(dimensions):
+            return False
+        shape = result.shape
+        return not dimensions or (max(dimensions) < len(shape) and types[0].shape == tuple([shape[d] for d in dimensions]))
+
+    def stretched(types: Sequence[TensorType], result: TensorType) -> Made | None:
+        """With a chain that removes the dimensions of size 1."""
+        if len(types) != 1 or types[0].dtype is not result.dtype or types[0].rank != len(dimensions):
+            return None
+        if max(dimensions, default=-1) >= result.rank:
+            return None
+        sizes = [result.shape[d] for d in dimensions]
+        if not all(size in (1, wanted) for size, wanted in zip(types[0].shape, sizes, strict=True)):
+            return None
+        links, kept = stretch(types[0], result, dimensions)
+        return Made(hlo.broadcast, {"dimensions": kept}, None, links)
+    return Direct(Made(hlo.broadcast, {"dimensions": dimensions}), fits, stretched)
+
+
+def _reshapes(types: Sequence[TensorType], result: TensorType) -> bool:
+    return len(types) == 1 and types[0].dtype is result.dtype and prod(types[0].dims()) == prod(result.dims())
+
+
+def _direct_transpose(fields: Fields, applied: str) -> Direct | None:
+    permutation = fields.ints("permutation")
+    if sorted(permutation) != list(range(len(permutation))):
+        return None
+
+    def fits(types: Sequence[TensorType], result: TensorType) -> bool:
+        return len(types) == 1 and types[0].dtype is result.dtype and types[0].rank == len(permutation) \
+            and result.shape == tuple([types[0].shape[d] for d in permutation])
+    return alone(hlo.transpose, {"dimensions": permutation}, fits)
+
+
+def _direct_reverse(fields: Fields, applied: str) -> Direct:
+    attrs = {"dimensions": fields.ints("dimensions")}
+    return alone(hlo.reverse, attrs, inferred(hlo.reverse, attrs))
+
+
+def _direct_concatenate(fields: Fields, applied: str) -> Direct:
+    attrs = {"dimensions": (fields.integer("dimension"),)}
+    return alone(hlo.concatenate, attrs, inferred(hlo.concatenate, attrs))
+
+
+def _direct_slice(fields: Fields, applied: str) -> Direct | None:
+    start, limit, strides = (fields.ints(name) for name in ("start_indices", "limit_indices", "strides"))
+    if not len(start) == len(limit) == len(strides):
+        return None
+    attrs = {"slice": tuple(zip(start, limit, strides, strict=True))}
+    return alone(hlo.slice, attrs, inferred(hlo.slice, attrs))
+
+
+def _direct_pad(fields: Fields, applied: str) -> Direct | None:
+    low, high, interior = (fields.ints(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    if not len(low) == len(high) == len(interior):
+        return None
+    attrs = {"padding": tuple(zip(low, high, interior, strict=True))}
+    return alone(hlo.pad, attrs, inferred(hlo.pad, attrs))
+
+
+def _direct_iota(fields: Fields, applied: str) -> Direct:
+    """An iota along the only dimension; along one of several, a chain and a broadcast."""
+    dimension = fields.integer("iota_dimension")
+    attrs = {"iota_dimension": dimension}
+    fits = inferred(hlo.iota, attrs)
+
+    def broadcast(types: Sequence[TensorType], result: TensorType) -> Made | None:
+        if types or result.rank < 2 or not 0 <= dimension < result.rank:
+            return None
+        line = result.with_shape((result.shape[dimension],))
+        chain = Link(hlo.iota, line, {"iota_dimension": 0}),
+        return Made(hlo.broadcast, {"dimensions": (dimension,)}, None, chain) if _counts((), line) else None
+    return Direct(Made(hlo.iota, attrs), lambda types, result: result.rank == 1 and fits(types, result), broadcast)
+
+
+_counts = inferred(hlo.iota, {"iota_dimension": 0})
+
+
+def _direct_dynamic_slice(fields: Fields, applied: str) -> Direct:
+    attrs = {"dynamic_slice_sizes": fields.ints("slice_sizes")}
+    return alone(hlo.dynamic_slice, attrs, inferred(hlo.dynamic_slice, attrs))
+
+
+directly("constant", "value", _direct_constant)
+directly("broadcast_in_dim", "broadcast_dimensions", _direct_broadcast)
+directly_alone("reshape", hlo.reshape, _reshapes)
+directly("transpose", "permutation", _direct_transpose)
+directly("reverse", "dimensions", _direct_reverse)
+directly("concatenate", "dimension", _direct_concatenate)
+directly("slice", "start_indices limit_indices strides", _direct_slice)
+directly("pad", "edge_padding_low edge_padding_high interior_padding", _direct_pad)
+directly("iota", "iota_dimension", _direct_iota)
+directly("dynamic_slice", "slice_sizes", _direct_dynamic_slice)
+directly_alone("dynamic_update_slice", hlo.dynamic_update_slice, inferred(hlo.dynamic_update_slice, NO_ATTRS))

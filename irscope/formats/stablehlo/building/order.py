@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from irscope.formats.stablehlo.attributes import Symbol
 from irscope.formats.stablehlo.operations import Block, Function, Operation, nested
+from irscope.graph import Node
 
 
 def callees_first(functions: Mapping[str, Function]) -> list[str]:
@@ -29,16 +30,18 @@ def callees_first(functions: Mapping[str, Function]) -> list[str]:
     return order
 
 
-def inner_first(body: Block) -> Iterator[Operation]:
-    """The operations with regions in a block and in those regions, each after those inside it."""
-    stack: list[tuple[Operation | None, Iterator[Operation]]] = [(None, iter(body.operations))]
+def inner_first(body: Block) -> Iterator[Operation | Node]:
+    """The operations with regions in a block and in those regions, each after those inside it, and the nodes with a body."""
+    stack: list[tuple[Operation | None, Iterator[Operation | Node]]] = [(None, iter(body.operations))]
     while stack:
         owner, todo = stack[-1]
-        found = next((operation for operation in todo if operation.regions), None)
+        found = next((each for each in todo if (each.bodies if isinstance(each, Node) else each.regions)), None)
         if found is None:
             stack.pop()
             if owner is not None:
                 yield owner
+        elif isinstance(found, Node):
+            yield found
         else:
             stack.append((found, (o for region in found.regions for block in region.blocks for o in block.operations)))
 

@@ -1,11 +1,13 @@
 """Operations with a region of scalars: reduce, windows, sort, map; and top_k."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from irscope.formats.stablehlo.building.direct import Direct, Made, directly, operator, takes
 from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.work import Work, builds
-from irscope.graph import Graph
+from irscope.graph import Graph, TensorType
 from irscope.ops import hlo
 from irscope.ops.attrs import Window
 from irscope.ops.faults import TypeFault
@@ -28,6 +30,25 @@ def _reduce(work: Work) -> None:
     graph = region(work)
     _returns(work, graph, len(work.operands))
     work.emit(hlo.reduce, {"dimensions": work.fields.ints("dimensions")}, None, [graph])
+
+
+def _direct_reduce(fields: Fields, applied: str) -> Direct | None:
+    """A reduction of one array that applies an operation."""
+    dimensions = fields.ints("dimensions")
+    if not applied or len(set(dimensions)) != len(dimensions) or (dimensions and min(dimensions) < 0):
+        return None
+    combiner = operator(applied)
+
+    def fits(types: Sequence[TensorType], result: TensorType) -> bool:
+        if len(types) != 2 or types[1].rank or not types[0].dtype is types[1].dtype is result.dtype:
+            return False
+        shape = types[0].shape
+        return (not dimensions or max(dimensions) < len(shape)) and takes(combiner, result.dtype, 2) \
+            and result.shape == tuple([size for d, size in enumerate(shape) if d not in dimensions])
+    return Direct(Made(hlo.reduce, {"dimensions": dimensions}, combiner), fits)
+
+
+directly("reduce", "dimensions", _direct_reduce)
 
 
 def window_of(fields: Fields, size: tuple[int, ...]) -> Window:

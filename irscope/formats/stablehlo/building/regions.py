@@ -6,16 +6,18 @@ from typing import Protocol
 
 from irscope.formats.stablehlo.building.scope import Inner, Scope, captured, types_of
 from irscope.formats.stablehlo.building.work import Unsupported
-from irscope.formats.stablehlo.operations import Operation, Region, Value
+from irscope.formats.stablehlo.operations import Defined, Operation, Region
 from irscope.graph import Node, TupleType
 from irscope.ops.faults import TypeFault
 
 
 class Builder(Protocol):
-    """Builds the operations of a block into a scope."""
+    """Builds the operations of a block into a scope. ``outside`` has the outer values that the regions read which are built already."""
 
-    def constant_of(self, value: Value) -> Operation | None:
-        """The operation that defines a value, where it is a constant."""
+    outside: dict[Region, list[Defined]]
+
+    def constant_of(self, value: Defined) -> Operation | Node | None:
+        """The operation or node that defines a value, where it is a constant."""
 
     def open(self, operation: Operation, number: int) -> Scope:
         """A scope for a region of an operation."""
@@ -23,7 +25,7 @@ class Builder(Protocol):
     def close(self, scope: Scope, region: Region) -> list[Node]:
         """Build the block of a region into a scope; returns the nodes of what it returns."""
 
-    def constant(self, scope: Scope, operation: Operation) -> None:
+    def constant(self, scope: Scope, operation: Operation | Node) -> None:
         """Append a copy of a constant of an enclosing region to a scope."""
 
     def region(self, region: Region, operation: Operation) -> None:
@@ -39,7 +41,7 @@ def scalars(builder: Builder, operation: Operation) -> Inner:
     for number, region in enumerate(operation.regions):
         builder.region(region, operation)
         scope = builder.open(operation, number)
-        if operation.template is None and _sink(builder, scope, captured([region])):
+        if operation.template is None and _sink(builder, scope, captured([region], builder.outside)):
             raise Unsupported(f"the region of '{operation.name}' reads values from outside", "pass them as operands")
         _arguments(scope, region)
         scope.graph.root = scope.together(builder.close(scope, region))
@@ -52,7 +54,7 @@ def branches(builder: Builder, operation: Operation) -> Inner:
     regions = operation.regions
     for region in regions:
         builder.region(region, operation)
-    outside = captured(regions)
+    outside = captured(regions, builder.outside)
     lifted = tuple(value for value in outside if builder.constant_of(value) is None)
     graphs = []
     for number, region in enumerate(regions):
@@ -71,7 +73,7 @@ def loop(builder: Builder, operation: Operation) -> Inner:
         raise TypeFault(f"'{operation.name}' op needs two regions, but has {len(regions)}")
     for region in regions:
         builder.region(region, operation)
-    outside = captured(regions)
+    outside = captured(regions, builder.outside)
     lifted = tuple(value for value in outside if builder.constant_of(value) is None)
     graphs = []
     for number, region in enumerate(regions):
@@ -95,7 +97,7 @@ def _arguments(scope: Scope, region: Region) -> None:
         scope.nodes[argument] = scope.param(argument.type, argument.name, scope.graph.loc)
 
 
-def _state(scope: Scope, values: Sequence[Value]) -> list[Node]:
+def _state(scope: Scope, values: Sequence[Defined]) -> list[Node]:
     """One parameter with all values: the one value by itself, or a tuple of them."""
     if len(values) == 1:
         nodes = [scope.param(values[0].type, values[0].name, scope.graph.loc)]
@@ -106,7 +108,7 @@ def _state(scope: Scope, values: Sequence[Value]) -> list[Node]:
     return nodes
 
 
-def _sink(builder: Builder, scope: Scope, outside: Sequence[Value]) -> bool:
+def _sink(builder: Builder, scope: Scope, outside: Sequence[Defined]) -> bool:
     """Copy the constants among the values that a region reads; returns whether there are others."""
     others = False
     for value in outside:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from irscope.formats.stablehlo.operations import Block, Operation, Region, Value
+from irscope.formats.stablehlo.operations import Block, Defined, Operation, Region, Value
 from irscope.graph import NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
 from irscope.ops import hlo
 from irscope.source.budget import tick
@@ -14,7 +14,7 @@ class Inner(NamedTuple):
     """The graphs of the regions of an operation, and the outer values that become operands."""
 
     graphs: tuple[Graph, ...] = ()
-    captured: tuple[Value, ...] = ()
+    captured: tuple[Defined, ...] = ()
 
 
 class Scope:
@@ -28,7 +28,7 @@ class Scope:
 
     def __init__(self, name: str, loc: int) -> None:
         self.graph = Graph(name, loc=loc)
-        self.nodes: dict[Value, Node] = {}
+        self.nodes: dict[Defined, Node] = {}
         self.operation: Operation | None = None
         self.names: set[str] = set()
         self._numbers: dict[str, int] = {}
@@ -94,28 +94,40 @@ class Scope:
         return self.graph.add(made)
 
 
-def captured(regions: Sequence[Region]) -> list[Value]:
-    """The values from outside that regions read, in the order in which MLIR finds them: of inner operations before their own."""
-    inside: set[Value] = set()
-    found: dict[Value, None] = {}
-    todo: list[tuple[bool, Operation | Block]] = [(False, block) for region in reversed(regions) for block in reversed(region.blocks)]
+def captured(regions: Sequence[Region], known: dict[Region, list[Defined]]) -> list[Defined]:
+    """The values from outside that regions read, in the order in which MLIR finds them: of inner operations before their own.
+
+    ``known`` has those of the regions that are built already, whose nodes have their operands in their own graph.
+    """
+    inside: set[Defined] = set()
+    found: dict[Defined, None] = {}
+    todo: list[tuple[bool, Operation | Node | Region | Block]] = [(False, region) for region in reversed(regions)]
     while todo:
         done, item = todo.pop()
         tick()
-        if isinstance(item, Block):
+        if isinstance(item, Node):
+            found.update(dict.fromkeys(item.operands))
+            inside.add(item)
+        elif isinstance(item, Region):
+            if item in known:
+                found.update(dict.fromkeys(known[item]))
+            else:
+                todo += [(False, block) for block in reversed(item.blocks)]
+        elif isinstance(item, Block):
             inside.update(item.arguments)
             todo += [(False, operation) for operation in reversed(item.operations)]
         elif done or not item.regions:
-            for operand in item.operands:
-                found[operand] = None
+            found.update(dict.fromkeys(item.operands))
             inside.update(item.results)
         else:
             todo.append((True, item))
-            todo += [(False, block) for region in reversed(item.regions) for block in reversed(region.blocks)]
-    return [value for value in found if value not in inside]
+            todo += [(False, inner) for inner in reversed(item.regions)]
+    outside = [value for value in found if value not in inside]
+    known.update(dict.fromkeys(regions, outside))
+    return outside
 
 
-def types_of(values: Iterable[Value]) -> list[Type]:
+def types_of(values: Iterable[Defined]) -> list[Type]:
     """The types of values."""
     return [value.type for value in values]
 
