@@ -24,7 +24,8 @@ class CancellingVariance(Rule):
     with a mean of 1000 and a spread of 1, none in bf16 with a mean of 16. The difference may be negative, and its root `nan`.
 
     ## Use instead
-    `mean((x - mean(x)) ** 2)`: `jnp.var`, `torch.var`; in flax `use_fast_variance=False`. Or keep the difference above 0 and compute in f32.
+    `mean((x - mean(x)) ** 2)`: `jnp.var`, `torch.var`; in flax `use_fast_variance=False`. Or compute in f32 and keep the difference
+    above 0.
 
     ## Known false positives
     One pass over a large value is faster than two, and precise enough where the mean is near 0, as in most normalisations of a net.
@@ -140,8 +141,8 @@ class CancellingVariance(Rule):
             half = node.type.dtype.name in HALF
             yield self.finding(
                 context, node,
-                f"the variance of %{behind(mean.operands[0], SPREADS).name} is a difference of two means in {node.type.dtype.name}: it loses "
-                "digits where the mean is large beside the spread",
+                f"the variance of %{behind(mean.operands[0], SPREADS).name} is a difference of two means in {node.type.dtype.name}: it "
+                "loses digits where the mean is large beside the spread",
                 notes=(Note(f"%{mean.name} is the mean's sum", mean.loc),),
                 help="take the mean of (x - mean) ** 2" + (", or compute in f32" if half else ""),
             ).with_severity(self.severity if half else Severity.INFO)

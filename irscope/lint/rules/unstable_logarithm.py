@@ -28,7 +28,8 @@ class UnstableLogarithm(Rule):
 
     ## Why is this bad?
     In f32 a softmax is 0 from 104 below its maximum on, a sigmoid is 0 below -104 and exactly 1 above 17, and `exp(x)` is infinite
-    above 88. The logarithm is then infinite, or 0 with a gradient of `nan`: the loss is lost, although its true value is a number of that size.
+    above 88. The logarithm is then infinite, or 0 with a gradient of `nan`: the loss is lost, although its true value is a number of that
+    size.
 
     ## Use instead
     `jax.nn.log_softmax`, `jax.nn.log_sigmoid`, `jax.nn.softplus`; `torch.log_softmax`, `torch.nn.functional.logsigmoid`, `softplus`,
@@ -150,7 +151,8 @@ def _hazard(node: Node) -> tuple[str, str, Node] | None:
     if node.op is hlo.log_plus_one:
         return _overflow(operand)
     if softmax(operand) is not None:
-        return "the logarithm of a softmax is -inf where the softmax rounds to 0", "use the framework's log_softmax or cross_entropy", operand
+        return ("the logarithm of a softmax is -inf where the softmax rounds to 0",
+                "use the framework's log_softmax or cross_entropy", operand)
     if sigmoid(operand) is not None:
         return "the logarithm of a sigmoid is -inf where the sigmoid rounds to 0", "use the framework's log_sigmoid", operand
     complement = find(operand, COMPLEMENT)
