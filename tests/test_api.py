@@ -12,6 +12,7 @@ import pytest
 
 import irscope
 from irscope import api
+from irscope.analysis.neighbourhood import THROUGH
 from irscope.api.options import option_fields
 from tests.conftest import REPO
 
@@ -147,3 +148,8 @@ def test_show_draws_and_writes() -> None:
 def test_emit_refuses_an_unknown_stage() -> None:
     with pytest.raises(irscope.UserError, match="there is no stage"):
         irscope.emit(TEXT, "fortran")
+
+
+def test_a_neighbourhood_goes_through_what_the_option_offers() -> None:
+    """The options list the words themselves: importing the analysis would slow each start down."""
+    assert option_fields(api.ShowOptions)["through"].choices == THROUGH

@@ -10,7 +10,6 @@ from enum import Enum
 from operator import index
 from typing import Any
 
-from irscope.analysis.neighbourhood import THROUGH
 from irscope.formats import FORMATS
 from irscope.graph import DTYPES
 from irscope.render.categories import COLOUR_MODES
@@ -140,7 +139,8 @@ class ShowOptions(InputOptions):
     view: View = View.TREE
     around: str | None = option(None, "Only the neighbourhood of a node: %name, or graph/name.", metavar="NODE")
     radius: int = option(2, "The radius of the neighbourhood, in edges.", least=0)
-    through: tuple[str, ...] = option((), "With --around: go through tuples, or through values with very many users, too.", choices=THROUGH)
+    through: tuple[str, ...] = option((), "With --around: go through tuples, or through values with very many users, too.",
+                                      choices=("tuples", "fan-out"))
     between: tuple[str, str] | None = option(None, "Only the nodes on paths between two nodes.", metavar="A B", pair=True)
     where: str | None = option(None, "Only the nodes that a query selects: 'op=dot and bytes>1MB'.", metavar="QUERY")
     graph: str | None = option(None, "Look at this computation instead of the entry.", metavar="NAME")
