@@ -251,6 +251,15 @@ def test_a_value_that_a_region_reads_from_outside_a_nested_region() -> None:
                "  stablehlo.return %4 : tensor<4xf32>", "}) : (tensor<i32>) -> tensor<4xf32>", "return %1 : tensor<4xf32>", arguments=ARGUMENTS))
 
 
+@pytest.mark.parametrize("place", ['"x loc(y":1:2', '"a"("x loc(y)")', 'callsite("f loc(g)" at "h":3:4)', 'fused["a", "b loc(c)"]', '"a%b":1:2', "#l"])
+def test_names_in_locations_may_look_like_locations(place: str) -> None:
+    line = f"stablehlo.add %x, %x : tensor<4xf32> loc({place})"
+    text = '#l = loc("z loc(":7:8)\n' + body(f"%0 = {line}", f"%1 = {line}  ", "return %0 : tensor<4xf32>")
+    check(text)
+    module = read(text).module()
+    assert module.scope(module.main().result()) or module.call_stack(module.main().result())
+
+
 @pytest.mark.parametrize("type", ["tensor<" + "4x" * 30_000, "tensor<" + "4x" * 30_000 + ">", "tensor<" + "4x" * 30_000 + "f32, #a>"])
 def test_a_type_of_many_sizes_takes_time_in_proportion(type: str) -> None:
     """Backtracking over the sizes takes 10 s for these."""

@@ -53,8 +53,8 @@ Place = tuple[re.Match[str], int, list[str], int]
 class Written(NamedTuple):
     """The text of a line up to the colon before its types. ``n_results`` is the number of its results, ``operands`` that of its operands.
 
-    ``types`` is the kind of the types behind it; ``lead`` as in a template; ``applied`` has the distance from the begin of the text.
-    ``is_plain``: the text alone says it all, whatever else its module has.
+    ``types`` is the kind of the types behind it; ``lead`` as in a template; ``applied`` has the distance from the beginning of the text.
+    ``is_plain``: the attributes follow from the text alone, whatever else is in its module.
     """
 
     name: str
@@ -189,7 +189,7 @@ class Templates:
         return template
 
     def _written(self, text: str, before: str, names: list[str], begin: int) -> Written | None:
-        """What a text that is new up to its types says, by the pattern of its form."""
+        """The parts of a text that is new up to its types, by the pattern of its form."""
         m = HEAD.match(text)
         if m is None or text.count("%") != len(names):
             return None
