@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from irscope.formats.stablehlo import reader, templates, types
-from irscope.graph import Graph, Module, Node, Reading
+from irscope.graph import Graph, Module, Node, Reading, TensorType
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 from irscope.source import SourceText
@@ -128,8 +129,7 @@ def everything(text: str) -> object:
 
 def forget_shared() -> None:
     """Forget what other texts had."""
-    templates._shared.clear()
-    types._shared.clear()
+    types._current[0] = types.Shared({}, {})
 
 
 def check(text: str) -> None:
@@ -186,9 +186,62 @@ def test_attributes_that_name_an_alias_are_not_shared() -> None:
 def test_the_tables_that_texts_share_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "MOST_SHARED", 5)
     monkeypatch.setattr(types, "MOST_SHARED", 5)
-    for n in range(1, 20):
-        assert read(body(f"%0 = stablehlo.iota dim = 0 : tensor<{n}xf32>", f"return %0 : tensor<{n}xf32>", result=f"tensor<{n}xf32>")).ok
-    assert len(templates._shared) <= 7 and len(types._shared) <= 9
+    forget_shared()
+    lines = [f"%{n} = stablehlo.iota dim = 0 : tensor<{n}xf32>" for n in range(20)]
+    for text in (body(*lines, "return %x : tensor<4xf32>"), *(body(line, "return %x : tensor<4xf32>") for line in lines)):
+        assert read(text).ok
+        assert all(len(table) <= 5 for table in types._current[0])
+
+
+def test_long_lines_and_long_types_are_not_shared() -> None:
+    forget_shared()
+    deep = f"tensor<{'1x' * 100}f32>"
+    text = body(f"%0 = stablehlo.broadcast_in_dim %s, dims = [{' ' * 5000}] : (tensor<f32>) -> tensor<4xf32>", f"%1 = stablehlo.add %d, %d : {deep}",
+                "return %0 : tensor<4xf32>", arguments=f"%s: tensor<f32>, %d: {deep}")
+    assert read(text).ok
+    assert types._current[0].plans == {} and list(types._current[0].types) == ["tensor<f32>", "tensor<4xf32>"]
+
+
+def test_a_shared_constant_of_bytes_keeps_no_text() -> None:
+    forget_shared()
+    line = '%0 = "stablehlo.constant"() <{value = dense<"0x0000803F"> : tensor<f32>}> : () -> tensor<f32>'
+    assert read(body(line, "return %0 : tensor<f32>", result="tensor<f32>")).ok
+    (plan,) = types._current[0].plans.values()
+    literal = plan.attrs["literal"]
+    assert [cell.cell_contents for cell in literal.parse.__closure__ if isinstance(cell.cell_contents, str)] == ['"0x0000803F"']
+    assert float(literal.value()) == 1.0
+
+
+def test_a_text_keeps_the_shared_tables_that_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one thread reads a text, another one may replace the tables: equal types of one text are still one object."""
+    forget_shared()
+    first = types.TypeTable(lambda name: None)
+    before = first.plain("tensor<4xf32>")
+    monkeypatch.setattr(types, "MOST_SHARED", 1)
+    second = types.TypeTable(lambda name: None)
+    assert first.plain("tensor<4xf32>") is before and first.shared is not second.shared
+    assert second.plain("tensor<4xf32>") is not before
+
+
+def test_types_that_another_thread_reads_at_the_same_time_are_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_shared()
+    first, second = types.TypeTable(lambda name: None), types.TypeTable(lambda name: None)
+    made: list[object] = []
+
+    def race(*args: object) -> TensorType:
+        """The other thread is faster."""
+        monkeypatch.setattr(types, "TensorType", TensorType)
+        made.append(second.plain("tensor<4xf32>"))
+        return TensorType(*args)  # type: ignore[arg-type]
+    monkeypatch.setattr(types, "TensorType", race)
+    assert first.plain("tensor<4xf32>") is made[0]
+
+
+@pytest.mark.parametrize("types_", [" -> tensor<4xi32>", "(tensor<4xf32>) -> ", " -> ", "-> ", "() -> ()", "( -> )", "(", ""])
+def test_lines_whose_types_are_incomplete_have_findings(types_: str) -> None:
+    text = body("%0 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi32>", f"%1 = stablehlo.convert %x : {types_}", "return %x : tensor<4xf32>")
+    assert not read(text).ok
+    check(text)
 
 
 def test_a_value_that_a_region_reads_from_outside_a_nested_region() -> None:
@@ -196,3 +249,20 @@ def test_a_value_that_a_region_reads_from_outside_a_nested_region() -> None:
                "%1 = \"stablehlo.case\"(%k) ({", "  %2 = \"stablehlo.case\"(%k) ({", "    %3 = stablehlo.add %0, %one : tensor<4xf32>",
                "    stablehlo.return %3 : tensor<4xf32>", "  }) : (tensor<i32>) -> tensor<4xf32>", "  %4 = stablehlo.multiply %2, %y : tensor<4xf32>",
                "  stablehlo.return %4 : tensor<4xf32>", "}) : (tensor<i32>) -> tensor<4xf32>", "return %1 : tensor<4xf32>", arguments=ARGUMENTS))
+
+
+@pytest.mark.parametrize("place", ['"x loc(y":1:2', '"a"("x loc(y)")', 'callsite("f loc(g)" at "h":3:4)', 'fused["a", "b loc(c)"]', '"a%b":1:2', "#l"])
+def test_names_in_locations_may_look_like_locations(place: str) -> None:
+    line = f"stablehlo.add %x, %x : tensor<4xf32> loc({place})"
+    text = '#l = loc("z loc(":7:8)\n' + body(f"%0 = {line}", f"%1 = {line}  ", "return %0 : tensor<4xf32>")
+    check(text)
+    module = read(text).module()
+    assert module.scope(module.main().result()) or module.call_stack(module.main().result())
+
+
+@pytest.mark.parametrize("type", ["tensor<" + "4x" * 30_000, "tensor<" + "4x" * 30_000 + ">", "tensor<" + "4x" * 30_000 + "f32, #a>"])
+def test_a_type_of_many_sizes_takes_time_in_proportion(type: str) -> None:
+    """Backtracking over the sizes takes 10 s for these."""
+    begin = time.process_time()
+    assert not read(body(f"%0 = stablehlo.constant dense<1.0> : {type}", "return %x : tensor<4xf32>")).ok
+    assert time.process_time() - begin < 2

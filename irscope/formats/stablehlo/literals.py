@@ -97,6 +97,8 @@ def literal_of(text: str, begin: int, end: int, type: Type) -> Literal:
         raise Refused(LIMIT, f"a constant of type {type} does not fit into any memory", begin, max(1, end - begin))
     if text.startswith('"', begin):
         _check_blob(text, begin + 1, end - 1, type, shape)
+        if end - begin <= SHORT:
+            text, begin, end = text[begin:end], 0, end - begin
         return Literal(type, None, False, lambda literal: _of_bytes(_bytes(text, begin + 1, end - 1), literal.type))
     if end - begin <= 40 and text[begin:end].strip() == ELIDED:
         return Literal(type, None, True)

@@ -142,10 +142,13 @@ class StablehloProvenance:
 
 
 def _location_of_line(text: str, loc: int) -> int:
-    """The offset of the location at the end of a line that defines a value; -1 where it has none."""
+    """The offset of the location at the end of a line that became a node; -1 where it has none.
+
+    It is the first ``loc(`` of the line: such a line has no other attribute with text of its own, but the location may have one.
+    """
     end = text.find("\n", loc)
     line = text[loc:end if end >= 0 else len(text)].rstrip()
-    return loc + line.rfind(" loc(") + 1 if line[-1:] == ")" and RESULT.match(line) and " loc(" in line else -1
+    return loc + line.find(" loc(") + 1 if line[-1:] == ")" and RESULT.match(line) and " loc(" in line else -1
 
 
 def _go_to_location(cursor: Cursor) -> bool:

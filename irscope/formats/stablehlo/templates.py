@@ -19,7 +19,7 @@ from irscope.formats.stablehlo.lexer import VALUE, Cursor
 from irscope.formats.stablehlo.literals import SHORT, literal_of
 from irscope.formats.stablehlo.operations import Operation, Plan, Template
 from irscope.formats.stablehlo.patterns import line_pattern
-from irscope.formats.stablehlo.types import LineTypes, are_static
+from irscope.formats.stablehlo.types import MOST_SHARED, LineTypes, are_static
 from irscope.formats.stablehlo.values import Values
 from irscope.graph import Type
 
@@ -53,8 +53,8 @@ Place = tuple[re.Match[str], int, list[str], int]
 class Written(NamedTuple):
     """The text of a line up to the colon before its types. ``n_results`` is the number of its results, ``operands`` that of its operands.
 
-    ``types`` is the kind of the types behind it; ``lead`` as in a template; ``applied`` has the distance from the begin of the text.
-    ``is_plain``: the text alone says it all, whatever else its module has.
+    ``types`` is the kind of the types behind it; ``lead`` as in a template; ``applied`` has the distance from the beginning of the text.
+    ``is_plain``: the attributes follow from the text alone, whatever else is in its module.
     """
 
     name: str
@@ -79,11 +79,6 @@ def _plan(made: Made, written: Written, operands: tuple[Type, ...], result: Type
     return Plan(made.op, made.attrs, result, operands, (made.chain, body) if made.chain or body is not None else None)
 
 
-_shared: dict[Texts, Plan] = {}
-"""Plans that follow from their texts alone, for all modules: most programs have the same operations over the same types."""
-MOST_SHARED = 1 << 14
-
-
 class Templates:
     """The templates of one text. ``rules`` says which operations become a node at once."""
 
@@ -91,15 +86,15 @@ class Templates:
         self.text, self.values, self.rules = text, values, rules
         self.by_pieces: dict[tuple[str, ...], Template] = {}
         self.plans: dict[Texts, Plan] = {}
-        if len(_shared) > MOST_SHARED:
-            _shared.clear()
+        self.shared: dict[tuple[str | None, ...], Plan] = values.types.shared.plans
+        """Plans that follow from their texts alone, for all modules: most programs have the same operations over the same types."""
         self.heads: dict[str, Written] = {}
         self.parts: dict[tuple[Step, str, str], Mapping[str, Attribute]] = {}
         """The attributes that steps have read, by the name of the operation and the text."""
 
     def plan(self, texts: Texts, names: list[str], begin: int) -> Plan | None:
         """What a line with one result and new texts becomes; None where it becomes no node, or where its form is not known."""
-        plan = _shared.get(texts)
+        plan = self.shared.get(texts)
         if plan is not None:
             self.plans[texts] = plan
             return plan
@@ -127,8 +122,8 @@ class Templates:
                 return None
             plan, is_plain = _plan(made, written, operands, results[0], len(text)), written.is_plain
         self.plans[texts] = plan
-        if is_plain and self.values.types.is_shared:
-            _shared[texts] = plan
+        if is_plain and self.values.types.is_shared and len(text) <= LONGEST and len(self.shared) < MOST_SHARED:
+            self.shared[texts] = plan
         return plan
 
     def new(self, key: tuple[str, ...], names: list[str], begin: int) -> Template | None:
@@ -194,7 +189,7 @@ class Templates:
         return template
 
     def _written(self, text: str, before: str, names: list[str], begin: int) -> Written | None:
-        """What a text that is new up to its types says, by the pattern of its form."""
+        """The parts of a text that is new up to its types, by the pattern of its form."""
         m = HEAD.match(text)
         if m is None or text.count("%") != len(names):
             return None

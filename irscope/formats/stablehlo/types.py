@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.faults import TYPE_SYNTAX, UNKNOWN_ALIAS
@@ -25,7 +25,7 @@ SCALAR = re.compile(rf"(?:[su]?i\d{{1,8}}|{'|'.join(_FLOATS)}|tf32|f80|f128|inde
 """Types of scalars, which attributes have; those of a tensor's elements that irscope lacks are among them."""
 _INNER = r"[^<>\"\n]"
 TENSOR = re.compile(rf"tensor<(?:{_INNER}|<{_INNER}*+>)*+>")
-PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,19}|\?)x)*)(complex<[ \t]*f\d+[ \t]*>|\w+)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
+PARTS = re.compile(r"tensor<[ \t]*((?:(?:\d{1,19}|\?)x)*+)(complex<[ \t]*f\d+[ \t]*>|\w++)[ \t]*(?:,[ \t]*#\w+\.(?:bounds|type_extensions)"
                    r"<(?:[ \t]*bounds[ \t]*=[ \t]*\[)?([\d?, \t\-]*)\]?>[ \t]*)?>", re.ASCII)
 STATIC = re.compile(r"tensor<((?:\d{1,18}x)*+)([a-zA-Z]\w*+)>", re.ASCII)
 DIMENSION = re.compile(r"(\d+|\?)x(?=\S)|", re.ASCII)
@@ -48,9 +48,32 @@ class LineTypes(NamedTuple):
     is_static: bool
 
 
-_shared: dict[str, TensorType] = {}
-"""Arrays of known sizes by their text, which all texts share, as MLIR's types are unique in their context."""
+class Shared(NamedTuple):
+    """What texts of a process have in common.
+
+    ``types`` has arrays of known sizes by their text, one object for each, as MLIR's types are unique in their context. ``plans`` has what
+    lines become, over these objects.
+    """
+
+    types: dict[str, TensorType]
+    plans: dict[tuple[str | None, ...], Any]
+
+
 MOST_SHARED = 1 << 14
+"""Entries of each table."""
+LONGEST_SHARED = 100
+"""In characters: types with a longer text are not shared."""
+_current = [Shared({}, {})]
+
+
+def shared() -> Shared:
+    """The tables for a text that begins: those of the texts before it, or new ones where one of those is full.
+
+    Full tables are replaced, not emptied: texts that other threads read go on with the tables that they began with.
+    """
+    if any(len(table) >= MOST_SHARED for table in _current[0]):
+        _current[0] = Shared({}, {})
+    return _current[0]
 
 
 def are_static(types: tuple[Type, ...]) -> bool:
@@ -68,10 +91,9 @@ class TypeTable:
         self.static: dict[str, TensorType] = {}
         """Those of ``by_text`` that are arrays of known sizes."""
         self._kept: dict[Type, Type] = {}
+        self.shared = shared()
         self.is_shared = True
-        """Whether all of ``static`` are the objects that other texts have, too."""
-        if len(_shared) > MOST_SHARED:
-            _shared.clear()
+        """Whether all of ``static`` are the objects in ``shared``."""
 
     def keep(self, type: Type) -> Type:
         """The object that all equal types share."""
@@ -85,8 +107,8 @@ class TypeTable:
             if not arrow:
                 listed = self._plain_list(text)
                 found = None if listed is None else LineTypes(None, *listed)
-            elif params[0] == "(" and params[-1] == ")":
-                inner = results[1:-1] if results[0] == "(" and results[-1] == ")" else results
+            elif params[:1] == "(" and params[-1:] == ")":
+                inner = results[1:-1] if results[:1] == "(" and results[-1:] == ")" else results
                 given, made = self._plain_list(params[1:-1]), self._plain_list(inner)
                 found = None if given is None or made is None else LineTypes(given[0], made[0], given[1] and made[1])
             if found is not None:
@@ -118,13 +140,18 @@ class TypeTable:
 
     def _static(self, text: str) -> TensorType | None:
         """An array of known sizes; None for another type, and for sizes of 19 digits."""
-        type = _shared.get(text)
+        common = self.shared.types
+        type = common.get(text)
         if type is None:
             m = STATIC.fullmatch(text)
             dtype = ELEMENTS.get(m[2]) if m is not None else None
             if m is None or dtype is None:
                 return None
-            type = _shared[text] = TensorType(dtype, tuple(map(int, m[1].split("x")[:-1])))
+            type = TensorType(dtype, tuple(map(int, m[1].split("x")[:-1])))
+            if len(common) < MOST_SHARED and len(text) <= LONGEST_SHARED:
+                type = common.setdefault(text, type)
+            else:
+                self.is_shared = False
         kept = self._kept.setdefault(type, type)
         if kept is not type:  # it was spelled in another way before
             self.is_shared = False

@@ -49,7 +49,7 @@ class Direct(NamedTuple):
     other: Callable[[Sequence[TensorType], TensorType], Made | None] | None = None
 
     def over(self, types: Sequence[TensorType], result: TensorType) -> Made | None:
-        """What it becomes over operands of these types; None where its builder must say."""
+        """What it becomes over operands of these types; None where its builder decides."""
         if self.fits(types, result):
             return self.made
         return self.other(types, result) if self.other is not None else None
@@ -80,7 +80,7 @@ def directly(names: str, fields: str, read: Callable[[Fields, str], Direct | Non
 
 
 def direct(name: str, attributes: Mapping[str, Attribute], applied: str) -> Direct | None:
-    """What an operation with these attributes becomes; None where its builder must say."""
+    """What an operation with these attributes becomes; None where its builder decides."""
     rule = _RULES.get(name)
     if rule is None or not rule.fields >= attributes.keys():
         return None
