@@ -41,11 +41,12 @@ class Host:
 @dataclass(slots=True, eq=False)
 class Alignment:
     """``pairs``: the node after of each node before that has one, ``backward`` the other way. ``hosts``: the pairs of graphs that were
-    aligned, with what they open, callers first."""
+    aligned, with what they open, callers first. ``partners``: the graph after of each graph before that was aligned for itself."""
 
     pairs: dict[Node, Node] = field(default_factory=dict)
     backward: dict[Node, Node] = field(default_factory=dict)
     hosts: list[Host] = field(default_factory=list)
+    partners: dict[Graph, Graph] = field(default_factory=dict)
 
     @property
     def renamed(self) -> int:
@@ -53,15 +54,39 @@ class Alignment:
         return sum(a.name != b.name for a, b in self.pairs.items())
 
 
+class Votes:
+    """How often the callers of a graph before are paired with callers of a graph after."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        self.numbers = numbering.graphs
+        self.counts: dict[Graph, Counter[Graph]] = {}
+        self.equal: dict[int, set[Graph]] = {}
+        """The graphs before, by their number, for which an equal graph is a candidate."""
+
+    def add(self, before: Graph, after: Graph) -> None:
+        """Count a pair of callers."""
+        self.counts.setdefault(before, Counter())[after] += 1
+        if self.numbers[before] == self.numbers[after]:
+            self.equal.setdefault(self.numbers[before], set()).add(before)
+
+    def partner(self, graph: Graph, taken: set[Graph]) -> Graph | None:
+        """The candidate that is equal, or else the most frequent one that is not equal to another graph before. Each graph has one turn."""
+        number = self.numbers[graph]
+        known = [g for g, _ in self.counts.get(graph, Counter()).most_common() if g not in taken]
+        self.equal.get(number, set()).discard(graph)
+        equal = next((g for g in known if self.numbers[g] == number), None)
+        return equal or next((g for g in known if not self.equal.get(self.numbers[g])), None)
+
+
 def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
     """Align two modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
     result = Alignment()
     aligner = Aligner(before, after, numbering, result)
-    votes: dict[Graph, Counter[Graph]] = {before.main(): Counter((after.main(),))}
+    votes = Votes(numbering)
+    votes.add(before.main(), after.main())
     taken: set[Graph] = set()
     for graph in reversed(callees_first(before, before.main())):
-        known = votes[graph].most_common() if graph in votes and graph not in taken else []
-        partner = next((g for g, _ in known if g not in taken), None)
+        partner = votes.partner(graph, taken) if graph not in taken else None
         if partner is not None:
             host = aligner.add(graph, partner)
             taken |= host.opened()
@@ -85,6 +110,7 @@ class Aligner:
         _leftovers(host)
         host.frames = _frames(a.flat, b.flat, host.places)
         self.result.hosts.append(host)
+        self.result.partners[before] = after
         return host
 
 
@@ -135,47 +161,39 @@ def _places(a: Side, b: Side) -> dict[int, int]:
 
 
 def _leftovers(host: Host) -> None:
-    """Pair copies of a value, and constants that changed, whose users all are pairs: the place says that they are the same."""
+    """Pair copies of a value, and constants that changed, where all their users are pairs. ``certain[p]``: every user of a place, also
+    behind transparent operators, has a partner with the same operator. Users have a higher rank than their operands."""
     a, b = host.before.flat, host.after.flat
-    for p in sorted((p for p, alive in enumerate(a.alive) if alive and p not in host.places), key=lambda p: -a.rank[p]):
-        users = a.users[p]
-        others = {(host.places.get(user, -1), number) for user, number in users}
-        places = {b.operands[user][number] for user, number in others if user >= 0 and number < len(b.operands[user])}
-        if len(places) != 1 or any(user < 0 for user, _ in others):
+    certain = [False] * len(a.nodes)
+    for p in sorted((p for p, alive in enumerate(a.alive) if alive), key=lambda p: -a.rank[p]):
+        certain[p] = all(_does_the_same(host, user) and (certain[user] or not is_transparent(a.nodes[user])) for user, _ in a.users[p])
+        if p in host.places or not certain[p] or a.nodes[p].op is hlo.parameter:
+            continue
+        others = {(host.places[user], number) for user, number in a.users[p]}
+        places = {b.operands[user][number] for user, number in others if number < len(b.operands[user])}
+        if len(places) != 1:
             continue
         q = places.pop()
         mine, theirs = a.nodes[p], b.nodes[q]
-        if q not in host.taken and set(b.users[q]) == others and mine.op is theirs.op and plain(mine.type) == plain(theirs.type):
-            if mine.op is not hlo.parameter and all(_does_the_same(host, consumer) for consumer in _consumers(a, p)):
-                host.places[p] = q
-                host.taken.add(q)
-
-
-def _consumers(flat: Flat, place: int) -> set[int]:
-    """What uses a value, behind operators that change its form."""
-    found: set[int] = set()
-    stack = [place]
-    while stack:
-        for user, _ in flat.users[stack.pop()]:
-            if user not in found:
-                found.add(user)
-                if is_transparent(flat.nodes[user]):
-                    stack.append(user)
-    return found
+        if q in host.taken or len(b.users[q]) != len(others) or set(b.users[q]) != others:
+            continue
+        if mine.op is theirs.op and plain(mine.type) == plain(theirs.type):
+            host.places[p] = q
+            host.taken.add(q)
 
 
 def _does_the_same(host: Host, place: int) -> bool:
     """Whether a place has a partner with the same operator."""
-    mate = host.places.get(place, -1)
-    return mate >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[mate].op
+    partner = host.places.get(place, -1)
+    return partner >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[partner].op
 
 
 def collect(host: Host, result: Alignment) -> None:
     """Add the pairs of nodes of a host."""
-    _collect(host, result, {})
+    _collect(host, result, None)
 
 
-def _collect(host: Host, result: Alignment, votes: dict[Graph, Counter[Graph]]) -> None:
+def _collect(host: Host, result: Alignment, votes: Votes | None) -> None:
     """The pairs of nodes that pairs of places stand for: a node of a graph that is called twice has two places."""
     a, b, mates, frames = host.before, host.after, host.places, host.frames
     chosen: dict[Node, Counter[Node]] = {}
@@ -197,8 +215,8 @@ def _collect(host: Host, result: Alignment, votes: dict[Graph, Counter[Graph]]) 
         if other is None or node in result.pairs:
             continue
         result.pairs[node], result.backward[other] = other, node
-        for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False):
-            votes.setdefault(mine, Counter())[theirs] += 1
+        for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False) if votes is not None else ():
+            votes.add(mine, theirs)
 
 
 def _split(side: Side) -> dict[Node, Node]:

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from os.path import commonprefix
 
 from irscope.diff.align import Alignment, Host
+from irscope.diff.flat import OPENED
 from irscope.diff.labels import Side, is_commutative
 from irscope.graph import Node, TensorType
 from irscope.graph.numbering import Numbering
@@ -15,6 +17,7 @@ KINDS = ("changed", "added", "removed", "moved", "duplicated", "merged")
 PLUMBING = sets.hlo("parameter get-tuple-element tuple")
 """Nodes without a value of their own, in opened fusions and calls: where they have no partner, the fusion is what changed."""
 LONGEST = 60
+"""Characters of an attribute's value that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def _before(host: Host, alignment: Alignment, numbering: Numbering, typed: bool)
             yield Change(node, None, kind=kind, graphs=(graph, None))
             continue
         target, into = there.get(other, (-1, 0))
-        reasons = _reasons(node, other, numbering, typed)
+        reasons = _reasons(node, other, numbering, typed) + _bodies(node, other, alignment, numbering)
         if place >= 0 <= target and a.flat.nodes[place] is node:
             reasons += _rewired(host, place, target)
         moved = _moved(host, frame, into)
@@ -139,7 +142,7 @@ def _reasons(a: Node, b: Node, numbering: Numbering, typed: bool) -> list[tuple[
             mine, theirs = ({**node.attrs}.get(key) for node in (a, b))
             if key in numbering.equality.ignored or str(mine) == str(theirs):
                 continue
-            text = f"{key}: {_short(str(mine))} became {_short(str(theirs))}"
+            text = f"{key}: {_both(str(mine), str(theirs))}"
             found.append((text, "another number" if a.op is hlo.parameter else text))
     if len(a.operands) != len(b.operands):
         text = f"{len(a.operands)} operands became {len(b.operands)}"
@@ -167,5 +170,27 @@ def _rewired(host: Host, place: int, target: int) -> list[tuple[str, str]]:
             for i in wrong if host.has_partner(mine[i], theirs[i])]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
+def _bodies(a: Node, b: Node, alignment: Alignment, numbering: Numbering) -> list[tuple[str, str]]:
+    """Computations of a pair that differ and are not partners; the changes between partners are listed by themselves."""
+    if a.op in OPENED or b.op in OPENED or not a.bodies and not b.bodies:
+        return []
+    if len(a.bodies) != len(b.bodies):
+        text = f"{len(a.bodies)} computations became {len(b.bodies)}"
+        return [(text, text)]
+    numbers, partners = numbering.graphs, alignment.partners
+    return [(f"computation: %{mine.name} became %{theirs.name}", "another computation") for mine, theirs in zip(a.bodies, b.bodies, strict=True)
+            if numbers[mine] != numbers[theirs] and partners.get(mine) is not theirs]
+
+
+def _both(before: str, after: str) -> str:
+    """Two different texts, of long ones the first characters that differ."""
+    same = len(commonprefix((before, after)))
+    start = max(0, same - LONGEST // 3) if same + 1 >= LONGEST - 3 else 0
+    return f"{_short(before, start)} became {_short(after, start)}"
+
+
+def _short(text: str, start: int) -> str:
+    """At most LONGEST characters of a text."""
+    head = "..." if start else ""
+    tail = "" if len(text) - start + len(head) <= LONGEST else "..."
+    return head + text[start:start + LONGEST - len(head) - len(tail)] + tail

@@ -41,6 +41,7 @@ class Matcher:
         self.a, self.b = a, b
         self.enough = ENOUGH[0]
         self.heap: list[tuple[float, int, int, int, float]] = []
+        self.user_sets: dict[int, set[int]] = {}
         for side in (a, b):
             side.weight = [COMMON if leaf else 1 / (1 + 0.25 * math.log2(max(1, len(readers))))
                            for leaf, readers in zip(side.is_leaf, side.readers, strict=True)]
@@ -240,7 +241,7 @@ class Matcher:
                     right += 1
                 elif _is_near(b, mate, users):
                     near += 1
-        mates = {user for user, _ in mine}
+        mates = self._user_set(mine)
         for user, _ in there:
             mate = b.mate[user]
             if mate >= 0 and mate not in mates:
@@ -250,6 +251,12 @@ class Matcher:
             return 1.0 if not mine and not theirs else OPEN
         wrong = known - right - right_place - near
         return (right_place * (AGREES + 1) + right * AGREES + near * AGREES / 2 + wrong * ASTRAY) / known * min(2.0, 1 + known / 8)
+
+    def _user_set(self, users: list[Edge]) -> set[int]:
+        """The users of a list of a side. The lists do not change while the sides are matched; a value with many users is scored often."""
+        if id(users) not in self.user_sets:
+            self.user_sets[id(users)] = {user for user, _ in users}
+        return self.user_sets[id(users)]
 
 
 def _is_near(side: Side, user: int, users: set[int]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.diff.changes import Group, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
-from irscope.diff.report import change_of, figure, title
+from irscope.diff.report import change_of, counted, figure, title
 from irscope.graph import Graph, Module, Node
 from irscope.source.page_policy import policy_of
 from irscope.source.visible import markup
@@ -96,7 +96,7 @@ def _figures(comparison: Comparison) -> Iterator[str]:
 
 def _graph(pair: GraphPair, before: Module, after: Module, drawing: tuple[str, str, Mapping[Node, str]] | None) -> Iterator[str]:
     n = len(pair.changes)
-    yield f"<details{' open' if n <= OPEN else ''}><summary>{markup(title(pair.before, pair.after))} <small>{n} changes</small></summary>"
+    yield f"<details{' open' if n <= OPEN else ''}><summary>{markup(title(pair.before, pair.after))} <small>{counted(n, 'change')}</small></summary>"
     mates: Mapping[Node, str] = {}
     if drawing is not None:
         mates = drawing[2]
