@@ -30,12 +30,12 @@ class Host:
 
     def is_pair(self, place: int, other: int) -> bool:
         """Whether two places have the same value, or are the same node."""
-        return self.before.mate[self.before.value_of[place]] == self.after.value_of[other] or self.places.get(place) == other
+        return self.before.partner[self.before.value_of[place]] == self.after.value_of[other] or self.places.get(place) == other
 
     def has_partner(self, place: int, other: int) -> bool:
         """Whether both places are paired, with others."""
-        return ((place in self.places or self.before.mate[self.before.value_of[place]] >= 0)
-                and (other in self.taken or self.after.mate[self.after.value_of[other]] >= 0))
+        return ((place in self.places or self.before.partner[self.before.value_of[place]] >= 0)
+                and (other in self.taken or self.after.partner[self.after.value_of[other]] >= 0))
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +50,7 @@ class Alignment:
 
     @property
     def renamed(self) -> int:
-        """How many pairs have two names, but for the parameters of fusions."""
+        """How many pairs have two different names."""
         return sum(a.name != b.name for a, b in self.pairs.items())
 
 
@@ -103,7 +103,7 @@ class Aligner:
         self.typed = before.dialect.typing is after.dialect.typing is Typing.STATED
 
     def add(self, before: Graph, after: Graph) -> Host:
-        """Align two graphs, the nodes of which are then among the pairs."""
+        """Align two graphs and append them to the hosts of the result; :func:`collect` adds their pairs of nodes."""
         a, b = pair_graphs(before, after, self.numbering, self.closed, self.typed)
         host = Host(a, b, _places(a, b))
         host.taken = set(host.places.values())
@@ -115,7 +115,7 @@ class Aligner:
 
 
 def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[Graph], typed: bool) -> tuple[Side, Side]:
-    """Align two graphs."""
+    """The values of two graphs, opened but for ``closed`` graphs and paired. ``typed``: both texts state types, which count."""
     first, second = flatten(before, closed), flatten(after, closed)
     table = Table()
     type = numbering.equality.type
@@ -129,12 +129,12 @@ def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[G
 
 
 def _places(a: Side, b: Side) -> dict[int, int]:
-    """The pairs of places that pairs of values stand for: of several places with one value those whose users are pairs, then in order."""
-    mates: dict[int, int] = {}
+    """The pairs of places of each pair of values. Of several places with one value, those with paired users come first, then in order."""
+    partners: dict[int, int] = {}
     taken: set[int] = set()
-    wished: dict[int, Counter[int]] = {}
-    for x in sorted(range(len(a.mate)), key=lambda x: -a.rank[x]):
-        y = a.mate[x]
+    proposed: dict[int, Counter[int]] = {}
+    for x in sorted(range(len(a.partner)), key=lambda x: -a.rank[x]):
+        y = a.partner[x]
         if y < 0:
             continue
         mine, theirs = a.members[x], b.members[y]
@@ -142,22 +142,22 @@ def _places(a: Side, b: Side) -> dict[int, int]:
         if len(mine) == len(theirs) == 1:
             pairs.append((mine[0], theirs[0]))
         else:
-            votes = sorted(((n, p, q) for p in mine for q, n in wished.get(p, Counter()).items()), key=lambda vote: -vote[0])
+            votes = sorted(((n, p, q) for p in mine for q, n in proposed.get(p, Counter()).items()), key=lambda vote: -vote[0])
             for _, p, q in votes:
-                if p not in mates and q not in taken:
-                    mates[p] = q
+                if p not in partners and q not in taken:
+                    partners[p] = q
                     taken.add(q)
                     pairs.append((p, q))
-            left = sorted((p for p in mine if p not in mates), key=a.flat.rank.__getitem__)
+            left = sorted((p for p in mine if p not in partners), key=a.flat.rank.__getitem__)
             right = sorted((q for q in theirs if q not in taken), key=b.flat.rank.__getitem__)
             pairs += zip(left, right, strict=False)
         for p, q in pairs:
-            mates[p] = q
+            partners[p] = q
             taken.add(q)
             for s, t in zip(a.flat.operands[p], b.flat.operands[q], strict=False):
-                if a.mate[a.value_of[s]] == b.value_of[t]:
-                    wished.setdefault(s, Counter())[t] += 1
-    return mates
+                if a.partner[a.value_of[s]] == b.value_of[t]:
+                    proposed.setdefault(s, Counter())[t] += 1
+    return partners
 
 
 def _leftovers(host: Host) -> None:
@@ -194,19 +194,19 @@ def collect(host: Host, result: Alignment) -> None:
 
 
 def _collect(host: Host, result: Alignment, votes: Votes | None) -> None:
-    """The pairs of nodes that pairs of places stand for: a node of a graph that is called twice has two places."""
-    a, b, mates, frames = host.before, host.after, host.places, host.frames
+    """The pairs of nodes of the pairs of places: a node of a graph that is called twice has two places."""
+    a, b, partners, frames = host.before, host.after, host.places, host.frames
     chosen: dict[Node, Counter[Node]] = {}
-    for p in sorted(mates, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
-        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[mates[p]]] += 1
+    for p in sorted(partners, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
+        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[partners[p]]] += 1
     there: dict[tuple[int, str, int], list[Node]] = {}
     for node, frame, place in b.flat.aliases:
         there.setdefault((frame, node.op.name, b.value_of[place] if place >= 0 else -1), []).append(node)
     for node, frame, place in a.flat.aliases:
-        mate = a.mate[a.value_of[place]] if place >= 0 and a.value_of[place] >= 0 else -1
-        if frame not in frames or (place >= 0 > mate):
+        partner = a.partner[a.value_of[place]] if place >= 0 and a.value_of[place] >= 0 else -1
+        if frame not in frames or (place >= 0 > partner):
             continue
-        found = there.get((frames[frame], node.op.name, mate))
+        found = there.get((frames[frame], node.op.name, partner))
         if found:
             chosen.setdefault(node, Counter())[found.pop(0)] += 1
     split = _split(b)
@@ -215,27 +215,28 @@ def _collect(host: Host, result: Alignment, votes: Votes | None) -> None:
         if other is None or node in result.pairs:
             continue
         result.pairs[node], result.backward[other] = other, node
-        for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False) if votes is not None else ():
-            votes.add(mine, theirs)
+        if votes is not None:
+            for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False):
+                votes.add(mine, theirs)
 
 
 def _split(side: Side) -> dict[Node, Node]:
-    """Reductions in two steps whose first one is paired with nothing, by their second. XLA's TreeReductionRewriter gives the first step
+    """Reductions in two steps whose first one is unmatched, by their second. XLA's TreeReductionRewriter gives the first step
     the computation of the reduction that both replace, and the second a copy."""
     found: dict[Node, Node] = {}
     for i, node in enumerate(side.nodes):
-        if side.mate[i] >= 0 and node.op in REDUCTIONS:
+        if side.partner[i] >= 0 and node.op in REDUCTIONS:
             first = side.sources[i][0]
             inner = side.nodes[first]
-            if side.mate[first] < 0 and inner.op in REDUCTIONS and len(inner.operands) == len(node.operands):
+            if side.partner[first] < 0 and inner.op in REDUCTIONS and len(inner.operands) == len(node.operands):
                 found.update((side.flat.nodes[place], inner) for place in side.members[i])
     return found
 
 
-def _frames(a: Flat, b: Flat, mates: dict[int, int]) -> dict[int, int]:
+def _frames(a: Flat, b: Flat, partners: dict[int, int]) -> dict[int, int]:
     """Opened bodies that have most of their nodes in common, by callers of one operator."""
     common: Counter[tuple[int, int]] = Counter()
-    for p, q in mates.items():
+    for p, q in partners.items():
         mine, theirs = a.frames[p], b.frames[q]
         if mine and theirs and _op(a, mine) == _op(b, theirs):
             common[mine, theirs] += 1

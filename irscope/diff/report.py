@@ -16,7 +16,7 @@ NAMED = 3
 SIGNS = {"changed": "~", "added": "+", "removed": "-", "moved": ">", "duplicated": "+", "merged": "-"}
 WORDS = ("duplicated", "merged")
 """Kinds that are named beside their sign."""
-MARKS = re.compile(r"[\\`*_\[\]<>|&#~]")
+MARKS = re.compile(r"[\\`*<&~]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
 """Characters that begin a mark or a tag in Markdown."""
 
 
@@ -61,7 +61,7 @@ def _node_json(node: Node | None, graph: str | None) -> dict[str, str | None] | 
 
 
 def as_text(comparison: Comparison, before: str, after: str, markdown: bool = False) -> str:
-    """What changed, most telling first: the figures, the operators, then the nodes of each graph."""
+    """What changed: the figures, the operators, then the nodes of each graph."""
     if comparison.same:
         return " and ".join(escaped(name) if markdown else name for name in (before, after)) + " are the same graph"
     bullet = "- " if markdown else "  "
