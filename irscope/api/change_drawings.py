@@ -18,12 +18,12 @@ MOST_GRAPHS = 4
 
 @dataclass(frozen=True, slots=True)
 class ChangeDrawing:
-    """A pair of graphs as two SVG texts; ``mates`` has the number that both boxes of a changed node share, by the node."""
+    """A pair of graphs as two SVG texts; ``partners`` has the number that both boxes of a changed node share, by the node."""
 
     pair: GraphPair
     before: str
     after: str
-    mates: dict[Node, str]
+    partners: dict[Node, str]
 
 
 def change_drawings(comparison: Comparison, names: tuple[str, str]) -> list[ChangeDrawing]:
@@ -36,15 +36,15 @@ def change_drawings(comparison: Comparison, names: tuple[str, str]) -> list[Chan
 def _drawing(pair: GraphPair, host: Host, comparison: Comparison, names: tuple[str, str]) -> ChangeDrawing:
     chosen = sorted(pair.changes, key=lambda change: KINDS.index(change.kind))[:MOST_CHANGES]
     kinds: dict[Node, Change] = {node: change for change in chosen for node in (change.before, change.after) if node is not None}
-    mates = {node: str(number) for number, (a, b) in enumerate(comparison.alignment.pairs.items()) for node in (a, b)}
+    partners = {node: str(number) for number, (a, b) in enumerate(comparison.alignment.pairs.items()) for node in (a, b)}
     left = len(pair.changes) - len(chosen)
     notes = [f"{left} more changes are not drawn"] if left else []
-    sides = [_side(side, kinds, mates, f"{name} / {graph.name if graph is not None else ''}", notes)
+    sides = [_side(side, kinds, partners, f"{name} / {graph.name if graph is not None else ''}", notes)
              for side, name, graph in zip((host.before, host.after), names, (pair.before, pair.after), strict=True)]
-    return ChangeDrawing(pair, sides[0], sides[1], {node: mates[node] for node in kinds if node in mates})
+    return ChangeDrawing(pair, sides[0], sides[1], {node: partners[node] for node in kinds if node in partners})
 
 
-def _side(side: Side, kinds: dict[Node, Change], mates: dict[Node, str], title: str, notes: list[str]) -> str:
+def _side(side: Side, kinds: dict[Node, Change], partners: dict[Node, str], title: str, notes: list[str]) -> str:
     flat = side.flat
     changed = [place for place, node in enumerate(flat.nodes) if node in kinds and flat.alive[place]]
     near = [other for place in changed for other in (*flat.operands[place], *(user for user, _ in flat.users[place][:3]))]
@@ -55,6 +55,6 @@ def _side(side: Side, kinds: dict[Node, Change], mates: dict[Node, str], title: 
         node = flat.nodes[place]
         change, caller = kinds.get(node), flat.callers[flat.frames[place]]
         inside = f"%{caller.name}" if caller is not None else ""
-        nodes.append(ChangedNode(node, change.kind if change else "", mates.get(node, ""), change.why if change else "", inside))
+        nodes.append(ChangedNode(node, change.kind if change else "", partners.get(node, ""), change.why if change else "", inside))
     edges = [(number[operand], number[place]) for place in drawn for operand in flat.operands[place] if operand in number]
     return change_svg(change_view(title, nodes, edges, notes))

@@ -57,7 +57,7 @@ class DiffResult(Viewable):
 
     def as_html(self) -> str:
         """One page that needs no network, with drawings of both sides."""
-        drawings = {one.pair.before: (one.before, one.after, one.mates) for one in change_drawings(self.comparison, self.names)}
+        drawings = {one.pair.before: (one.before, one.after, one.partners) for one in change_drawings(self.comparison, self.names)}
         return as_html(self.comparison, *self.modules, self.names, self.failed, drawings)
 
     def rendered(self, form: str) -> str:

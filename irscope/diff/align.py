@@ -30,38 +30,63 @@ class Host:
 
     def is_pair(self, place: int, other: int) -> bool:
         """Whether two places have the same value, or are the same node."""
-        return self.before.mate[self.before.value_of[place]] == self.after.value_of[other] or self.places.get(place) == other
+        return self.before.partner[self.before.value_of[place]] == self.after.value_of[other] or self.places.get(place) == other
 
     def has_partner(self, place: int, other: int) -> bool:
         """Whether both places are paired, with others."""
-        return ((place in self.places or self.before.mate[self.before.value_of[place]] >= 0)
-                and (other in self.taken or self.after.mate[self.after.value_of[other]] >= 0))
+        return ((place in self.places or self.before.partner[self.before.value_of[place]] >= 0)
+                and (other in self.taken or self.after.partner[self.after.value_of[other]] >= 0))
 
 
 @dataclass(slots=True, eq=False)
 class Alignment:
     """``pairs``: the node after of each node before that has one, ``backward`` the other way. ``hosts``: the pairs of graphs that were
-    aligned, with what they open, callers first."""
+    aligned, with what they open, callers first. ``partners``: the graph after of each graph before that was aligned for itself."""
 
     pairs: dict[Node, Node] = field(default_factory=dict)
     backward: dict[Node, Node] = field(default_factory=dict)
     hosts: list[Host] = field(default_factory=list)
+    partners: dict[Graph, Graph] = field(default_factory=dict)
 
     @property
     def renamed(self) -> int:
-        """How many pairs have two names, but for the parameters of fusions."""
+        """How many pairs have two different names."""
         return sum(a.name != b.name for a, b in self.pairs.items())
+
+
+class Votes:
+    """How often the callers of a graph before are paired with callers of a graph after."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        self.numbers = numbering.graphs
+        self.counts: dict[Graph, Counter[Graph]] = {}
+        self.equal: dict[int, set[Graph]] = {}
+        """The graphs before, by their number, for which an equal graph is a candidate."""
+
+    def add(self, before: Graph, after: Graph) -> None:
+        """Count a pair of callers."""
+        self.counts.setdefault(before, Counter())[after] += 1
+        if self.numbers[before] == self.numbers[after]:
+            self.equal.setdefault(self.numbers[before], set()).add(before)
+
+    def partner(self, graph: Graph, taken: set[Graph]) -> Graph | None:
+        """The candidate that is equal, or else the most frequent one that is not equal to another graph before. Each graph has one turn."""
+        number = self.numbers[graph]
+        known = [g for g, _ in self.counts.get(graph, Counter()).most_common() if g not in taken]
+        self.equal.get(number, set()).discard(graph)
+        equal = next((g for g in known if self.numbers[g] == number), None)
+        return equal or next((g for g in known if not self.equal.get(self.numbers[g])), None)
 
 
 def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
     """Align two modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
     result = Alignment()
     aligner = Aligner(before, after, numbering, result)
-    votes: dict[Graph, Counter[Graph]] = {before.main(): Counter((after.main(),))}
+    votes = Votes(numbering)
+    votes.add(before.main(), after.main())
     taken: set[Graph] = set()
     for graph in reversed(callees_first(before, before.main())):
-        known = votes[graph].most_common() if graph in votes and graph not in taken else []
-        partner = next((g for g, _ in known if g not in taken), None)
+        partner = votes.partner(graph, taken) if graph not in taken else None
         if partner is not None:
             host = aligner.add(graph, partner)
             taken |= host.opened()
@@ -78,18 +103,19 @@ class Aligner:
         self.typed = before.dialect.typing is after.dialect.typing is Typing.STATED
 
     def add(self, before: Graph, after: Graph) -> Host:
-        """Align two graphs, the nodes of which are then among the pairs."""
+        """Align two graphs and append them to the hosts of the result; :func:`collect` adds their pairs of nodes."""
         a, b = pair_graphs(before, after, self.numbering, self.closed, self.typed)
         host = Host(a, b, _places(a, b))
         host.taken = set(host.places.values())
         _leftovers(host)
         host.frames = _frames(a.flat, b.flat, host.places)
         self.result.hosts.append(host)
+        self.result.partners[before] = after
         return host
 
 
 def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[Graph], typed: bool) -> tuple[Side, Side]:
-    """Align two graphs."""
+    """The values of two graphs, opened but for ``closed`` graphs and paired. ``typed``: both texts state types, which count."""
     first, second = flatten(before, closed), flatten(after, closed)
     table = Table()
     type = numbering.equality.type
@@ -103,12 +129,12 @@ def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[G
 
 
 def _places(a: Side, b: Side) -> dict[int, int]:
-    """The pairs of places that pairs of values stand for: of several places with one value those whose users are pairs, then in order."""
-    mates: dict[int, int] = {}
+    """The pairs of places of each pair of values. Of several places with one value, those with paired users come first, then in order."""
+    partners: dict[int, int] = {}
     taken: set[int] = set()
-    wished: dict[int, Counter[int]] = {}
-    for x in sorted(range(len(a.mate)), key=lambda x: -a.rank[x]):
-        y = a.mate[x]
+    proposed: dict[int, Counter[int]] = {}
+    for x in sorted(range(len(a.partner)), key=lambda x: -a.rank[x]):
+        y = a.partner[x]
         if y < 0:
             continue
         mine, theirs = a.members[x], b.members[y]
@@ -116,79 +142,71 @@ def _places(a: Side, b: Side) -> dict[int, int]:
         if len(mine) == len(theirs) == 1:
             pairs.append((mine[0], theirs[0]))
         else:
-            votes = sorted(((n, p, q) for p in mine for q, n in wished.get(p, Counter()).items()), key=lambda vote: -vote[0])
+            votes = sorted(((n, p, q) for p in mine for q, n in proposed.get(p, Counter()).items()), key=lambda vote: -vote[0])
             for _, p, q in votes:
-                if p not in mates and q not in taken:
-                    mates[p] = q
+                if p not in partners and q not in taken:
+                    partners[p] = q
                     taken.add(q)
                     pairs.append((p, q))
-            left = sorted((p for p in mine if p not in mates), key=a.flat.rank.__getitem__)
+            left = sorted((p for p in mine if p not in partners), key=a.flat.rank.__getitem__)
             right = sorted((q for q in theirs if q not in taken), key=b.flat.rank.__getitem__)
             pairs += zip(left, right, strict=False)
         for p, q in pairs:
-            mates[p] = q
+            partners[p] = q
             taken.add(q)
             for s, t in zip(a.flat.operands[p], b.flat.operands[q], strict=False):
-                if a.mate[a.value_of[s]] == b.value_of[t]:
-                    wished.setdefault(s, Counter())[t] += 1
-    return mates
+                if a.partner[a.value_of[s]] == b.value_of[t]:
+                    proposed.setdefault(s, Counter())[t] += 1
+    return partners
 
 
 def _leftovers(host: Host) -> None:
-    """Pair copies of a value, and constants that changed, whose users all are pairs: the place says that they are the same."""
+    """Pair copies of a value, and constants that changed, where all their users are pairs. ``certain[p]``: every user of a place, also
+    behind transparent operators, has a partner with the same operator. Users have a higher rank than their operands."""
     a, b = host.before.flat, host.after.flat
-    for p in sorted((p for p, alive in enumerate(a.alive) if alive and p not in host.places), key=lambda p: -a.rank[p]):
-        users = a.users[p]
-        others = {(host.places.get(user, -1), number) for user, number in users}
-        places = {b.operands[user][number] for user, number in others if user >= 0 and number < len(b.operands[user])}
-        if len(places) != 1 or any(user < 0 for user, _ in others):
+    certain = [False] * len(a.nodes)
+    for p in sorted((p for p, alive in enumerate(a.alive) if alive), key=lambda p: -a.rank[p]):
+        certain[p] = all(_does_the_same(host, user) and (certain[user] or not is_transparent(a.nodes[user])) for user, _ in a.users[p])
+        if p in host.places or not certain[p] or a.nodes[p].op is hlo.parameter:
+            continue
+        others = {(host.places[user], number) for user, number in a.users[p]}
+        places = {b.operands[user][number] for user, number in others if number < len(b.operands[user])}
+        if len(places) != 1:
             continue
         q = places.pop()
         mine, theirs = a.nodes[p], b.nodes[q]
-        if q not in host.taken and set(b.users[q]) == others and mine.op is theirs.op and plain(mine.type) == plain(theirs.type):
-            if mine.op is not hlo.parameter and all(_does_the_same(host, consumer) for consumer in _consumers(a, p)):
-                host.places[p] = q
-                host.taken.add(q)
-
-
-def _consumers(flat: Flat, place: int) -> set[int]:
-    """What uses a value, behind operators that change its form."""
-    found: set[int] = set()
-    stack = [place]
-    while stack:
-        for user, _ in flat.users[stack.pop()]:
-            if user not in found:
-                found.add(user)
-                if is_transparent(flat.nodes[user]):
-                    stack.append(user)
-    return found
+        if q in host.taken or len(b.users[q]) != len(others) or set(b.users[q]) != others:
+            continue
+        if mine.op is theirs.op and plain(mine.type) == plain(theirs.type):
+            host.places[p] = q
+            host.taken.add(q)
 
 
 def _does_the_same(host: Host, place: int) -> bool:
     """Whether a place has a partner with the same operator."""
-    mate = host.places.get(place, -1)
-    return mate >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[mate].op
+    partner = host.places.get(place, -1)
+    return partner >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[partner].op
 
 
 def collect(host: Host, result: Alignment) -> None:
     """Add the pairs of nodes of a host."""
-    _collect(host, result, {})
+    _collect(host, result, None)
 
 
-def _collect(host: Host, result: Alignment, votes: dict[Graph, Counter[Graph]]) -> None:
-    """The pairs of nodes that pairs of places stand for: a node of a graph that is called twice has two places."""
-    a, b, mates, frames = host.before, host.after, host.places, host.frames
+def _collect(host: Host, result: Alignment, votes: Votes | None) -> None:
+    """The pairs of nodes of the pairs of places: a node of a graph that is called twice has two places."""
+    a, b, partners, frames = host.before, host.after, host.places, host.frames
     chosen: dict[Node, Counter[Node]] = {}
-    for p in sorted(mates, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
-        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[mates[p]]] += 1
+    for p in sorted(partners, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
+        chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[partners[p]]] += 1
     there: dict[tuple[int, str, int], list[Node]] = {}
     for node, frame, place in b.flat.aliases:
         there.setdefault((frame, node.op.name, b.value_of[place] if place >= 0 else -1), []).append(node)
     for node, frame, place in a.flat.aliases:
-        mate = a.mate[a.value_of[place]] if place >= 0 and a.value_of[place] >= 0 else -1
-        if frame not in frames or (place >= 0 > mate):
+        partner = a.partner[a.value_of[place]] if place >= 0 and a.value_of[place] >= 0 else -1
+        if frame not in frames or (place >= 0 > partner):
             continue
-        found = there.get((frames[frame], node.op.name, mate))
+        found = there.get((frames[frame], node.op.name, partner))
         if found:
             chosen.setdefault(node, Counter())[found.pop(0)] += 1
     split = _split(b)
@@ -197,27 +215,28 @@ def _collect(host: Host, result: Alignment, votes: dict[Graph, Counter[Graph]]) 
         if other is None or node in result.pairs:
             continue
         result.pairs[node], result.backward[other] = other, node
-        for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False):
-            votes.setdefault(mine, Counter())[theirs] += 1
+        if votes is not None:
+            for mine, theirs in zip(node.bodies, split.get(other, other).bodies, strict=False):
+                votes.add(mine, theirs)
 
 
 def _split(side: Side) -> dict[Node, Node]:
-    """Reductions in two steps whose first one is paired with nothing, by their second. XLA's TreeReductionRewriter gives the first step
+    """Reductions in two steps whose first one is unmatched, by their second. XLA's TreeReductionRewriter gives the first step
     the computation of the reduction that both replace, and the second a copy."""
     found: dict[Node, Node] = {}
     for i, node in enumerate(side.nodes):
-        if side.mate[i] >= 0 and node.op in REDUCTIONS:
+        if side.partner[i] >= 0 and node.op in REDUCTIONS:
             first = side.sources[i][0]
             inner = side.nodes[first]
-            if side.mate[first] < 0 and inner.op in REDUCTIONS and len(inner.operands) == len(node.operands):
+            if side.partner[first] < 0 and inner.op in REDUCTIONS and len(inner.operands) == len(node.operands):
                 found.update((side.flat.nodes[place], inner) for place in side.members[i])
     return found
 
 
-def _frames(a: Flat, b: Flat, mates: dict[int, int]) -> dict[int, int]:
+def _frames(a: Flat, b: Flat, partners: dict[int, int]) -> dict[int, int]:
     """Opened bodies that have most of their nodes in common, by callers of one operator."""
     common: Counter[tuple[int, int]] = Counter()
-    for p, q in mates.items():
+    for p, q in partners.items():
         mine, theirs = a.frames[p], b.frames[q]
         if mine and theirs and _op(a, mine) == _op(b, theirs):
             common[mine, theirs] += 1

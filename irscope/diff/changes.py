@@ -5,16 +5,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from irscope.diff.align import Alignment, Host
+from irscope.diff.flat import OPENED
 from irscope.diff.labels import Side, is_commutative
 from irscope.graph import Node, TensorType
 from irscope.graph.numbering import Numbering
 from irscope.ops import hlo, sets
+from irscope.source.visible import one_line
 
 KINDS = ("changed", "added", "removed", "moved", "duplicated", "merged")
-"""``duplicated``: another copy of a node that has a partner; ``merged``: a copy that the other side does not have any more."""
+"""``duplicated``: another copy of a node that has a partner; ``merged``: a copy that only the first side has."""
 PLUMBING = sets.hlo("parameter get-tuple-element tuple")
 """Nodes without a value of their own, in opened fusions and calls: where they have no partner, the fusion is what changed."""
 LONGEST = 60
+"""Characters of an attribute's value that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,9 @@ def changes_of(host: Host, alignment: Alignment, numbering: Numbering, typed: bo
 
 
 def _result(host: Host) -> Iterator[Change]:
-    """The result, where it is another value that was there before."""
+    """The result, where it is another value that both sides compute."""
     a, b = host.before, host.after
-    if a.root >= 0 <= b.root and a.mate[a.root] != b.root and a.mate[a.root] >= 0 <= b.mate[b.root]:
+    if a.root >= 0 <= b.root and a.partner[a.root] != b.root and a.partner[a.root] >= 0 <= b.partner[b.root]:
         text = "the result is another value"
         yield Change(a.nodes[a.root], b.nodes[b.root], text, "changed", text, (a.flat.graph.name, b.flat.graph.name))
 
@@ -75,12 +78,12 @@ def _before(host: Host, alignment: Alignment, numbering: Numbering, typed: bool)
         if other is None:
             if frame and node.op in PLUMBING:
                 continue
-            copy = place >= 0 and a.mate[a.value_of[place]] >= 0 and a.flat.nodes[place] is node
+            copy = place >= 0 and a.partner[a.value_of[place]] >= 0 and a.flat.nodes[place] is node
             kind = "merged" if copy else "removed"
             yield Change(node, None, kind=kind, graphs=(graph, None))
             continue
         target, into = there.get(other, (-1, 0))
-        reasons = _reasons(node, other, numbering, typed)
+        reasons = _reasons(node, other, numbering, typed) + _bodies(node, other, alignment, numbering)
         if place >= 0 <= target and a.flat.nodes[place] is node:
             reasons += _rewired(host, place, target)
         moved = _moved(host, frame, into)
@@ -97,7 +100,7 @@ def _after(host: Host, alignment: Alignment) -> Iterator[Change]:
     for node, (place, frame) in _places(b).items():
         if node in alignment.backward or (frame and node.op in PLUMBING):
             continue
-        copy = place >= 0 and b.mate[b.value_of[place]] >= 0 and b.flat.nodes[place] is node
+        copy = place >= 0 and b.partner[b.value_of[place]] >= 0 and b.flat.nodes[place] is node
         kind = "duplicated" if copy else "added"
         yield Change(None, node, kind=kind, graphs=(None, b.flat.graph_of(frame).name))
 
@@ -139,7 +142,7 @@ def _reasons(a: Node, b: Node, numbering: Numbering, typed: bool) -> list[tuple[
             mine, theirs = ({**node.attrs}.get(key) for node in (a, b))
             if key in numbering.equality.ignored or str(mine) == str(theirs):
                 continue
-            text = f"{key}: {_short(str(mine))} became {_short(str(theirs))}"
+            text = f"{key}: {_both(str(mine), str(theirs))}"
             found.append((text, "another number" if a.op is hlo.parameter else text))
     if len(a.operands) != len(b.operands):
         text = f"{len(a.operands)} operands became {len(b.operands)}"
@@ -167,5 +170,29 @@ def _rewired(host: Host, place: int, target: int) -> list[tuple[str, str]]:
             for i in wrong if host.has_partner(mine[i], theirs[i])]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST - 3] + "..."
+def _bodies(a: Node, b: Node, alignment: Alignment, numbering: Numbering) -> list[tuple[str, str]]:
+    """Computations of a pair that differ and are not partners; the changes between partners are listed by themselves."""
+    if a.op in OPENED or b.op in OPENED or (not a.bodies and not b.bodies):
+        return []
+    if len(a.bodies) != len(b.bodies):
+        text = f"{len(a.bodies)} computations became {len(b.bodies)}"
+        return [(text, text)]
+    numbers, partners = numbering.graphs, alignment.partners
+    return [(f"computation: %{mine.name} became %{theirs.name}", "another computation")
+            for mine, theirs in zip(a.bodies, b.bodies, strict=True)
+            if numbers[mine] != numbers[theirs] and partners.get(mine) is not theirs]
+
+
+def _both(before: str, after: str) -> str:
+    """Two different texts, of long ones the first characters that differ."""
+    before, after = one_line(before), one_line(after)
+    same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))
+    start = max(0, same - LONGEST // 3) if same + 1 >= LONGEST - 3 else 0
+    return f"{_short(before, start)} became {_short(after, start)}"
+
+
+def _short(text: str, start: int) -> str:
+    """At most LONGEST characters of a text."""
+    head = "..." if start else ""
+    tail = "" if len(text) - start + len(head) <= LONGEST else "..."
+    return head + text[start:start + LONGEST - len(head) - len(tail)] + tail

@@ -167,7 +167,7 @@ def _partners(numbers: Numbering, before: Module, after: Module, aligned: Alignm
 
 
 class Pairs:
-    """The changes of pairs of graphs; those that no call leads to are aligned when they are asked for."""
+    """The changes of pairs of graphs; those that the entry does not reach are aligned on demand."""
 
     def __init__(self, before: Module, after: Module, numbers: Numbering, aligned: Alignment) -> None:
         self.numbers, self.aligned = numbers, aligned

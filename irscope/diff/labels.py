@@ -1,6 +1,6 @@
 """What the values of two flat graphs have in common: labels, and hashes of all that a value needs and of all that needs it.
 
-Equal values are one: a compiler that fuses a producer into several kernels writes it several times, one that removes common
+Equal values are merged: a compiler that fuses a producer into several kernels writes it several times, one that removes common
 subexpressions writes it once. Both sides share a table, so that equal numbers mean equal things.
 """
 from __future__ import annotations
@@ -15,7 +15,8 @@ from irscope.graph.numbering import Numbering
 from irscope.ops import hlo, sets
 
 TRANSPARENT = sets.hlo("reshape bitcast copy transpose broadcast convert negate")
-"""Operators that compilers add, remove and move to change a shape, a layout, a precision or a sign: what is behind is a neighbour, too."""
+"""Operators that compilers add, remove and move to change a shape, a layout, a precision or a sign. Their operand counts as a neighbour of
+their users, too."""
 LEAVES = sets.hlo("constant iota")
 """Operators whose value is in their attributes: they are equal by value alone."""
 FAMILIES = (sets.hlo("dot convolution custom-call"), sets.hlo("reduce reduce-window"))
@@ -55,7 +56,7 @@ class Side:
     ``exact`` labels say operator, type, attributes and bodies; ``typed`` operator and type; ``loose`` the operator; ``broad`` its kind and
     the number of operands. ``sources[i]`` are the operands and ``readers[i]`` the users behind transparent operators. ``up`` and ``down``
     are hashes of all operands and of all users, ``thin_up`` and ``thin_down`` the same without types and transparent operators.
-    ``mate[i]`` is the value of the other side, or -1; ``weight[i]`` what it says of its users.
+    ``partner[i]`` is the value of the other side, or -1; ``weight[i]`` is how much it counts as an operand, at most 1.
     """
 
     flat: Flat
@@ -78,7 +79,7 @@ class Side:
     down: list[int] = field(default_factory=list)
     thin_up: list[int] = field(default_factory=list)
     thin_down: list[int] = field(default_factory=list)
-    mate: list[int] = field(default_factory=list)
+    partner: list[int] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
     root: int = -1
 
@@ -96,7 +97,7 @@ class Side:
         self.is_leaf.append(_role(node.op)[0])
         self.clear.append(is_transparent(node))
         self.up.append(up)
-        self.mate.append(-1)
+        self.partner.append(-1)
         return len(self.nodes) - 1
 
 
@@ -191,7 +192,7 @@ def _role(op: Op) -> tuple[bool, bool, int]:
 
 
 def is_transparent(node: Node) -> bool:
-    """Whether a node changes the form of its operand alone: a reduction over dimensions of size 1 does, too."""
+    """Whether a node is looked through: an operator of TRANSPARENT, or a reduction over dimensions of size 1."""
     if _role(node.op)[1]:
         return len(node.operands) == 1
     if node.op is not hlo.reduce or len(node.operands) != 2:
@@ -201,5 +202,5 @@ def is_transparent(node: Node) -> bool:
 
 
 def is_commutative(node: Node) -> bool:
-    """Whether the order of two operands is no part of what a node computes."""
+    """Whether a node computes the same with its two operands swapped."""
     return len(node.operands) == 2 and "commutative" in node.op.traits

@@ -1,9 +1,10 @@
-"""Pairs the places of two flat graphs: equal ones first, then the best candidates beside pairs, until none is good enough.
+"""Pairs the values of two flat graphs: equal ones first, then the best candidates beside pairs, while their score suffices.
 
-What equals by its operands, or by its users, is paired wherever exactly one place on each side does so. Every pair proposes its operands
-and its users as candidates. A candidate's score says how alike the two places are, and how many of their neighbours are paired with each
-other. The best candidate is paired first, so that evidence that is certain comes before evidence that is not. The time is near-linear in
-the number of places.
+Values with equal hashes of their operands, or of their users, are paired where each side has exactly one. Every pair proposes its operands
+and its users as candidates. A candidate's score adds how far the labels agree and how many of the neighbours are paired with each other.
+The best candidate is paired first, so that certain evidence is used before uncertain evidence. The time is near-linear in the number of
+values and uses. The constants below are scores without a
+unit; docs/diff.md has the precision and recall that were measured with them.
 """
 from __future__ import annotations
 
@@ -15,32 +16,33 @@ from irscope.diff.labels import Edge, Side, is_commutative
 from irscope.ops import hlo
 
 EXACT, TYPED, LOOSE, BROAD = 4.0, 3.0, 2.0, 0.5
-"""What equal labels are worth: operator, type and attributes; operator and type; operator; its family."""
-AGREES, DIFFERS, ASTRAY, OPEN = 2.0, -1.5, -0.5, 0.0
-"""What a neighbour is worth that is paired with the neighbour of the other; an operand, and a user, with another node; one with none."""
+"""Scores of equal labels: operator, type and attributes; operator and type; operator; its kind or family."""
+AGREES, DIFFERS, USER_DIFFERS, UNMATCHED = 2.0, -1.5, -0.5, 0.0
+"""Scores of a neighbour: paired with the neighbour of the other; an operand, or a user, paired with another value; unmatched."""
 MOST = 6.0
-"""What all operands together, or all users, are worth at most."""
+"""The highest score of all operands together."""
 ENOUGH = (4.5, 3.0, 2.5)
 """The least score of a pair, in each round."""
 EVIDENCE = 1.0
-"""What the neighbours of a pair are worth together, at least."""
-DOUBT = 1.0
-"""How far a candidate stands back that is one of several."""
+"""The least score of the neighbours of a pair."""
+AMBIGUITY = 1.0
+"""What is subtracted in the queue from the score of a candidate that is one of several."""
 COMMON = 0.25
-"""What a constant that both read is worth, of what another operand is."""
+"""The weight of a constant as an operand; other operands have up to 1."""
 NEAR = 4
 """Operands and users of a node that is passed over."""
 FEW = 16
-"""So many combinations of users with one label are candidates; of more, those in order."""
+"""So many combinations of users with one label are candidates; of more, users at equal positions are."""
 
 
 class Matcher:
-    """The pairs of two sides, in their ``mate``."""
+    """The pairs of two sides, in their ``partner``."""
 
     def __init__(self, a: Side, b: Side) -> None:
         self.a, self.b = a, b
         self.enough = ENOUGH[0]
         self.heap: list[tuple[float, int, int, int, float]] = []
+        self.user_sets: dict[int, set[int]] = {}
         for side in (a, b):
             side.weight = [COMMON if leaf else 1 / (1 + 0.25 * math.log2(max(1, len(readers))))
                            for leaf, readers in zip(side.is_leaf, side.readers, strict=True)]
@@ -64,23 +66,25 @@ class Matcher:
         self._settle(b, a)
 
     def _settle(self, one: Side, other: Side) -> None:
-        """Of two reductions in a row that became one of the type of the second, the second is the one."""
+        """Of two consecutive reductions that became one with the type of the second, pair the second."""
         for x, node in enumerate(one.nodes):
-            y = one.mate[x]
+            y = one.partner[x]
             if y < 0 or node.op is not hlo.reduce or one.typed[x] == other.typed[y] or len(one.readers[x]) != 1:
                 continue
             z, number = one.readers[x][0]
-            if number == 0 and one.mate[z] < 0 and one.nodes[z].op is hlo.reduce and one.typed[z] == other.typed[y]:
-                one.mate[x], one.mate[z], other.mate[y] = -1, y, z
+            if number == 0 and one.partner[z] < 0 and one.nodes[z].op is hlo.reduce and one.typed[z] == other.typed[y]:
+                one.partner[x], one.partner[z], other.partner[y] = -1, y, z
 
     def pair(self, x: int, y: int) -> None:
-        self.a.mate[x], self.b.mate[y] = y, x
+        """Pair value ``x`` of the first side with value ``y`` of the second."""
+        self.a.partner[x], self.b.partner[y] = y, x
 
     def is_open(self, x: int, y: int) -> bool:
-        return self.a.mate[x] < 0 and self.b.mate[y] < 0
+        """Whether both values are unmatched."""
+        return self.a.partner[x] < 0 and self.b.partner[y] < 0
 
     def _groups(self, key: Callable[[Side, int], object], alone: bool = False) -> None:
-        """Pair, in order, the places of each key that equally many on both sides have; ``alone``: that one on each side has."""
+        """Pair, in order, the values of each key that equally many on both sides have; ``alone``: that one on each side has."""
         left, right = (_by_key(side, key) for side in (self.a, self.b))
         for value, mine in left.items():
             theirs = right.get(value)
@@ -93,16 +97,16 @@ class Matcher:
         """Pair the candidates beside all pairs, the best first, and those beside the new pairs."""
         left, right = _frontier(self.a), _frontier(self.b)
         for x in sorted(left):
-            if self.a.mate[x] in right:
-                self._propose(x, self.a.mate[x])
+            if self.a.partner[x] in right:
+                self._propose(x, self.a.partner[x])
         while self.heap:
-            negative, _, x, y, doubt = heapq.heappop(self.heap)
+            negative, _, x, y, penalty = heapq.heappop(self.heap)
             if not self.is_open(x, y):
                 continue
             score = self.score(x, y)
-            if score - doubt < -negative - 1e-9:
+            if score - penalty < -negative - 1e-9:
                 if score >= self.enough:
-                    heapq.heappush(self.heap, (doubt - score, self._distance(x, y), x, y, doubt))
+                    heapq.heappush(self.heap, (penalty - score, self._distance(x, y), x, y, penalty))
                 continue
             self.pair(x, y)
             self._propose(x, y)
@@ -110,11 +114,11 @@ class Matcher:
     def _distance(self, x: int, y: int) -> int:
         return int(abs(self.a.rank[x] * self.scale - self.b.rank[y]))
 
-    def _offer(self, x: int, y: int, doubt: float = 0.0) -> None:
+    def _offer(self, x: int, y: int, penalty: float = 0.0) -> None:
         if self.is_open(x, y):
             score = self.score(x, y)
             if score >= self.enough:
-                heapq.heappush(self.heap, (doubt - score, self._distance(x, y), x, y, doubt))
+                heapq.heappush(self.heap, (penalty - score, self._distance(x, y), x, y, penalty))
 
     def _propose(self, x: int, y: int) -> None:
         """Candidates beside a pair."""
@@ -136,19 +140,19 @@ class Matcher:
     def _skip(self, s: int, t: int, beyond_s: Sequence[int], beyond_t: Sequence[int]) -> None:
         """Candidates where one side has a node more: the neighbours beyond it."""
         for near in beyond_s[:NEAR]:
-            self._offer(near, t, DOUBT / 2)
+            self._offer(near, t, AMBIGUITY / 2)
         for near in beyond_t[:NEAR]:
-            self._offer(s, near, DOUBT / 2)
+            self._offer(s, near, AMBIGUITY / 2)
 
     def _users(self, mine: list[Edge], theirs: list[Edge]) -> None:
         left, right = _open_users(self.a, mine), _open_users(self.b, theirs)
         if not left or not right:
             return
-        doubt = 0.0 if len(left) == len(right) == 1 else DOUBT
+        penalty = 0.0 if len(left) == len(right) == 1 else AMBIGUITY
         if len(left) * len(right) <= FEW:
             for s in left:
                 for t in right:
-                    self._offer(s, t, doubt)
+                    self._offer(s, t, penalty)
                     if not self.label_score(s, t):
                         self._skip(s, t, [u for u, _ in self.a.readers[s]], [u for u, _ in self.b.readers[t]])
             return
@@ -161,16 +165,16 @@ class Matcher:
                 if len(some) * len(others) <= FEW:
                     for s in some:
                         for t in others:
-                            self._offer(s, t, DOUBT)
+                            self._offer(s, t, AMBIGUITY)
                 else:
                     for s, t in zip(some, others, strict=False):
-                        self._offer(s, t, 2 * DOUBT)
+                        self._offer(s, t, 2 * AMBIGUITY)
 
     def label_score(self, x: int, y: int) -> float:
-        """What the labels of two places have in common; 0 for places that are never paired."""
+        """The score of the labels of two values; 0 for values that are never paired."""
         a, b = self.a, self.b
         if a.loose[x] == b.loose[y] and a.clear[x] != b.clear[y]:
-            return 0.0  # a reduction over dimensions of size 1 is none
+            return 0.0  # a reduction over dimensions of size 1 reduces nothing
         if a.exact[x] == b.exact[y]:
             return EXACT
         if a.is_leaf[x] or b.is_leaf[y] or a.is_param[x] != b.is_param[y]:
@@ -182,7 +186,7 @@ class Matcher:
         return BROAD if a.broad[x] == b.broad[y] else 0.0
 
     def score(self, x: int, y: int) -> float:
-        """How sure it is that two places are the same node."""
+        """The score of a pair of values: labels and neighbours; 0 where the neighbours are no evidence."""
         score = self.label_score(x, y)
         if not score:
             return 0.0
@@ -200,18 +204,18 @@ class Matcher:
         return max(-MOST, min(MOST, total))
 
     def _operand(self, x: int, y: int, number: int, source: int, theirs: tuple[int, ...]) -> float:
-        """What one operand says."""
+        """The score of one operand."""
         a, b = self.a, self.b
-        mate, weight = a.mate[source], a.weight[source]
+        partner, weight = a.partner[source], a.weight[source]
         other = theirs[number] if number < len(theirs) else -1
-        if mate >= 0:
-            if other == mate or (mate in theirs and is_commutative(a.nodes[x])):
+        if partner >= 0:
+            if other == partner or (partner in theirs and is_commutative(a.nodes[x])):
                 return AGREES * weight
-            if mate in theirs or any(b.mate[t] < 0 and mate in b.sources[t][:NEAR] for t in theirs[:NEAR]):
+            if partner in theirs or any(b.partner[t] < 0 and partner in b.sources[t][:NEAR] for t in theirs[:NEAR]):
                 return AGREES / 2 * weight
             return DIFFERS * weight
-        if other >= 0 <= b.mate[other]:
-            return (AGREES if b.mate[other] in a.sources[source][:NEAR] else DIFFERS) / 2 * b.weight[other]
+        if other >= 0 <= b.partner[other]:
+            return (AGREES if b.partner[other] in a.sources[source][:NEAR] else DIFFERS) / 2 * b.weight[other]
         return 0.0
 
     def _readers(self, x: int, y: int) -> float:
@@ -225,43 +229,49 @@ class Matcher:
         return total
 
     def _agreement(self, mine: list[Edge], theirs: list[Edge]) -> float:
-        """How many users are paired with each other."""
+        """The score of two lists of users: how many are paired with each other."""
         a, b = self.a, self.b
         right = right_place = near = known = 0
         there = set(theirs[:FEW * 4])
         users = {user for user, _ in there}
         for user, number in mine[:FEW * 4]:
-            mate = a.mate[user]
-            if mate >= 0:
+            partner = a.partner[user]
+            if partner >= 0:
                 known += 1
-                if (mate, number) in there:
+                if (partner, number) in there:
                     right_place += 1
-                elif mate in users:
+                elif partner in users:
                     right += 1
-                elif _is_near(b, mate, users):
+                elif _is_near(b, partner, users):
                     near += 1
-        mates = {user for user, _ in mine}
+        partners = self._user_set(mine)
         for user, _ in there:
-            mate = b.mate[user]
-            if mate >= 0 and mate not in mates:
+            partner = b.partner[user]
+            if partner >= 0 and partner not in partners:
                 known += 1
-                near += _is_near(a, mate, mates)
+                near += _is_near(a, partner, partners)
         if not known:
-            return 1.0 if not mine and not theirs else OPEN
+            return 1.0 if not mine and not theirs else UNMATCHED
         wrong = known - right - right_place - near
-        return (right_place * (AGREES + 1) + right * AGREES + near * AGREES / 2 + wrong * ASTRAY) / known * min(2.0, 1 + known / 8)
+        return (right_place * (AGREES + 1) + right * AGREES + near * AGREES / 2 + wrong * USER_DIFFERS) / known * min(2.0, 1 + known / 8)
+
+    def _user_set(self, users: list[Edge]) -> set[int]:
+        """The users of a list of a side. The lists do not change while the sides are matched; a value with many users is scored often."""
+        if id(users) not in self.user_sets:
+            self.user_sets[id(users)] = {user for user, _ in users}
+        return self.user_sets[id(users)]
 
 
 def _is_near(side: Side, user: int, users: set[int]) -> bool:
-    """Whether a node reads one of these through a node that is paired with nothing."""
-    return any(side.mate[s] < 0 and s in users for s in side.sources[user][:NEAR])
+    """Whether a value reads one of these through an unmatched value."""
+    return any(side.partner[s] < 0 and s in users for s in side.sources[user][:NEAR])
 
 
 def _frontier(side: Side) -> set[int]:
-    """The places beside one that is paired with nothing."""
+    """The neighbours of unmatched values."""
     found: set[int] = set()
-    for i, mate in enumerate(side.mate):
-        if mate < 0:
+    for i, partner in enumerate(side.partner):
+        if partner < 0:
             found.update(side.operands[i], side.sources[i], [user for user, _ in side.users[i]], [user for user, _ in side.readers[i]])
     return found
 
@@ -269,7 +279,7 @@ def _frontier(side: Side) -> set[int]:
 def _by_key(side: Side, key: Callable[[Side, int], object]) -> dict[object, list[int]]:
     found: dict[object, list[int]] = {}
     rank = side.rank
-    for i in sorted((i for i, mate in enumerate(side.mate) if mate < 0), key=rank.__getitem__):
+    for i in sorted((i for i, partner in enumerate(side.partner) if partner < 0), key=rank.__getitem__):
         value = key(side, i)
         if value is not None:
             found.setdefault(value, []).append(i)
@@ -277,4 +287,4 @@ def _by_key(side: Side, key: Callable[[Side, int], object]) -> dict[object, list
 
 
 def _open_users(side: Side, users: list[Edge]) -> list[int]:
-    return list(dict.fromkeys(user for user, _ in users if side.mate[user] < 0))
+    return list(dict.fromkeys(user for user, _ in users if side.partner[user] < 0))

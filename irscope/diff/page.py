@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.diff.changes import Group, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
-from irscope.diff.report import change_of, figure, title
+from irscope.diff.report import change_of, counted, figure, title
 from irscope.graph import Graph, Module, Node
 from irscope.source.page_policy import policy_of
 from irscope.source.visible import markup
@@ -18,7 +18,7 @@ WIDEST = 400
 """Characters of a statement that are shown."""
 
 _STYLE = """:root { color-scheme: light dark; --line: #8884; --soft: #8881;
-  --gone: #cf222e22; --new: #1a7f3722; --other: #9a670022; --moved: #0969da22; }
+  --removed: #cf222e22; --added: #1a7f3722; --changed: #9a670022; --moved: #0969da22; }
 body { font: 14px/1.45 system-ui, "DejaVu Sans", sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; }
 h1 { font-size: 20px; overflow-wrap: anywhere; } table { border-collapse: collapse; }
 td, th { border-bottom: 1px solid var(--line); padding: 3px 10px; text-align: left; vertical-align: top; }
@@ -26,11 +26,12 @@ table.figures td:not(:first-child), table.figures th:not(:first-child) { text-al
 summary { cursor: pointer; font-weight: 600; margin: 1em 0 .3em; }
 table.changes { width: 100%; table-layout: fixed; } table.changes th:last-child { width: 22%; }
 td.text { font: 12px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
-tr.removed td.before, tr.merged td.before { background: var(--gone); } tr.added td.after, tr.duplicated td.after { background: var(--new); }
-tr.changed td.text { background: var(--other); } tr.moved td.text { background: var(--moved); } tr.group th { padding-top: 10px; }
-[data-mate] { cursor: pointer; } tr.mate td { outline: 2px solid #0969da; } g.mate rect { stroke: #0969da; stroke-width: 4; }
+tr.removed td.before, tr.merged td.before { background: var(--removed); }
+tr.added td.after, tr.duplicated td.after { background: var(--added); }
+tr.changed td.text { background: var(--changed); } tr.moved td.text { background: var(--moved); } tr.group th { padding-top: 10px; }
+[data-partner] { cursor: pointer; } tr.partner td { outline: 2px solid #0969da; } g.partner rect { stroke: #0969da; stroke-width: 4; }
 .sides { display: flex; gap: 8px; } .side { flex: 1; overflow: auto; max-height: 70vh; border: 1px solid var(--line); background: #fff; }
-.failed { background: var(--gone); padding: 4px 10px; } .same { background: var(--new); padding: 4px 10px; } small { opacity: .7; }
+.failed { background: var(--removed); padding: 4px 10px; } .same { background: var(--added); padding: 4px 10px; } small { opacity: .7; }
 input { font: inherit; padding: 3px 8px; width: 24em; margin-top: 1em; }"""
 _SCRIPT = """const find = document.getElementById("find");
 find.addEventListener("input", () => {
@@ -38,11 +39,11 @@ find.addEventListener("input", () => {
   for (const row of document.querySelectorAll("table.changes tbody tr")) row.hidden = !row.textContent.toLowerCase().includes(word);
 });
 function choose(event) {
-  const from = event.target.closest("[data-mate]");
+  const from = event.target.closest("[data-partner]");
   if (!from) return;
-  for (const old of document.querySelectorAll(".mate")) old.classList.remove("mate");
-  for (const one of from.closest("details").querySelectorAll(`[data-mate="${from.dataset.mate}"]`)) {
-    one.classList.add("mate");
+  for (const old of document.querySelectorAll(".partner")) old.classList.remove("partner");
+  for (const one of from.closest("details").querySelectorAll(`[data-partner="${from.dataset.partner}"]`)) {
+    one.classList.add("partner");
     if (one !== from) one.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 }
@@ -96,10 +97,11 @@ def _figures(comparison: Comparison) -> Iterator[str]:
 
 def _graph(pair: GraphPair, before: Module, after: Module, drawing: tuple[str, str, Mapping[Node, str]] | None) -> Iterator[str]:
     n = len(pair.changes)
-    yield f"<details{' open' if n <= OPEN else ''}><summary>{markup(title(pair.before, pair.after))} <small>{n} changes</small></summary>"
-    mates: Mapping[Node, str] = {}
+    heading = f"{markup(title(pair.before, pair.after))} <small>{counted(n, 'change')}</small>"
+    yield f"<details{' open' if n <= OPEN else ''}><summary>{heading}</summary>"
+    partners: Mapping[Node, str] = {}
     if drawing is not None:
-        mates = drawing[2]
+        partners = drawing[2]
         inline = [text.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1) for text in drawing[:2]]
         yield f'<div class="sides"><div class="side">{inline[0]}</div><div class="side">{inline[1]}</div></div>'
     yield '<table class="changes"><thead><tr><th>before</th><th>after</th><th>what</th></tr></thead><tbody>'
@@ -109,9 +111,9 @@ def _graph(pair: GraphPair, before: Module, after: Module, drawing: tuple[str, s
             yield f'<tr class="group"><th colspan="3">{markup(_heading(group))}</th></tr>'
         for change in group.changes[:SHOWN - shown]:
             shown += 1
-            known = [mates[node] for node in (change.before, change.after) if node is not None and node in mates]
-            mate = f' data-mate="{markup(known[0])}" tabindex="0"' if known else ""
-            yield (f'<tr class="{change.kind}"{mate}><td class="text before">{_text(change.before, before)}</td>'
+            known = [partners[node] for node in (change.before, change.after) if node is not None and node in partners]
+            partner = f' data-partner="{markup(known[0])}" tabindex="0"' if known else ""
+            yield (f'<tr class="{change.kind}"{partner}><td class="text before">{_text(change.before, before)}</td>'
                    f'<td class="text after">{_text(change.after, after)}</td><td>{markup(change.why or change.kind)}</td></tr>')
     yield "</tbody></table>"
     if n > SHOWN:

@@ -1,6 +1,8 @@
 """A comparison as text, Markdown and JSON."""
 from __future__ import annotations
 
+import re
+
 from irscope.diff.changes import Change, Group, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
 from irscope.graph import Graph, Node
@@ -13,7 +15,9 @@ NAMED = 3
 """Nodes of a group that are named."""
 SIGNS = {"changed": "~", "added": "+", "removed": "-", "moved": ">", "duplicated": "+", "merged": "-"}
 WORDS = ("duplicated", "merged")
-"""Kinds that their sign does not tell."""
+"""Kinds that are named beside their sign."""
+MARKS = re.compile(r"[\\`*<&~]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
+"""Characters that begin a mark or a tag in Markdown."""
 
 
 def as_json(comparison: Comparison, failed: list[str], matches: bool = False) -> dict[str, object]:
@@ -57,22 +61,24 @@ def _node_json(node: Node | None, graph: str | None) -> dict[str, str | None] | 
 
 
 def as_text(comparison: Comparison, before: str, after: str, markdown: bool = False) -> str:
-    """What changed, most telling first: the figures, the operators, then the nodes of each graph."""
+    """What changed: the figures, the operators, then the nodes of each graph."""
     if comparison.same:
-        return f"{before} and {after} are the same graph"
+        return " and ".join(escaped(name) if markdown else name for name in (before, after)) + " are the same graph"
     bullet = "- " if markdown else "  "
+    if markdown:
+        before, after = escaped(before), escaped(after)
     lines = [f"## {before} against {after}" if markdown else f"{before} -> {after}", ""]
     lines += _cut_text(comparison, before, after, bullet) if comparison.partial else _table(comparison, markdown)
     ops = comparison.op_changes()
     if ops:
         lines += ["", ("### Operators" if markdown else "operators")]
         ordered = sorted(ops.items(), key=lambda kv: -abs(kv[1][1] - kv[1][0]))
-        lines += [f"{bullet}{name} {a} -> {b} ({b - a:+d})" for name, (a, b) in ordered]
+        lines += [f"{bullet}{escaped(name) if markdown else name} {a} -> {b} ({b - a:+d})" for name, (a, b) in ordered]
     lines += _kinds_text(comparison, bullet, markdown)
     for pair in comparison.pairs:
         if not pair.same and pair.before is not None and pair.after is not None:
             lines += ["", *_graph_text(pair, bullet, markdown)]
-    lone = [title(pair.before, pair.after) for pair in comparison.pairs if pair.before is None or pair.after is None]
+    lone = [_title(pair, markdown) for pair in comparison.pairs if pair.before is None or pair.after is None]
     if lone:
         lines += ["", "### Computations" if markdown else "computations", *(bullet + text for text in lone[:FEW_LONE])]
         lines += [f"{bullet}... and {len(lone) - FEW_LONE} more"] if len(lone) > FEW_LONE else []
@@ -85,6 +91,11 @@ def _cut_text(comparison: Comparison, before: str, after: str, bullet: str) -> l
     equal = sum(pair.same for pair in comparison.pairs)
     return [*lines, f"{bullet}computations that are complete in both: {equal} equal, {len(comparison.pairs) - equal} not; there are no "
             "figures of the programs, because parts of them are missing"]
+
+
+def counted(n: int, word: str) -> str:
+    """``1 node``, ``2 nodes``."""
+    return f"{n:,} {word}" + ("s" if n != 1 else "")
 
 
 def figure(value: float | None) -> str:
@@ -117,11 +128,12 @@ def _kinds_text(comparison: Comparison, bullet: str, markdown: bool) -> list[str
     if not kinds:
         return []
     names = f", {renamed:,} of them under another name, which is no change" if renamed else ""
-    return ["", "### Changes" if markdown else "changes", bullet + ", ".join(kinds), f"{bullet}{pairs:,} nodes are on both sides{names}"]
+    nodes = "1 node is" if pairs == 1 else f"{pairs:,} nodes are"
+    return ["", "### Changes" if markdown else "changes", bullet + ", ".join(kinds), f"{bullet}{nodes} on both sides{names}"]
 
 
 def _graph_text(pair: GraphPair, bullet: str, markdown: bool) -> list[str]:
-    name = title(pair.before, pair.after)
+    name = _title(pair, markdown)
     lines = [f"### {name}" if markdown else name]
     found = groups(pair.changes)
     lines += [bullet + _group(group, markdown) for group in found[:SHOWN]]
@@ -136,14 +148,25 @@ def title(before: Graph | None, after: Graph | None) -> str:
     if before is None or after is None:
         graph = before or after
         assert graph is not None
-        return f"{graph.name}: only {'before' if before else 'after'}, {len(graph.nodes)} nodes"
+        return f"{graph.name}: only {'before' if before else 'after'}, {counted(len(graph.nodes), 'node')}"
     return before.name if before.name == after.name else f"{before.name} -> {after.name}"
+
+
+def _title(pair: GraphPair, markdown: bool) -> str:
+    name = title(pair.before, pair.after)
+    return escaped(name) if markdown else name
+
+
+def escaped(text: str) -> str:
+    """Text of a dump in Markdown, where it is neither HTML nor a mark: CommonMark reads a backslash before punctuation as the character."""
+    return MARKS.sub(r"\\\g<0>", text)
 
 
 def _group(group: Group, markdown: bool) -> str:
     """A line for equal changes; a single change is shown in full."""
     if len(group.changes) == 1:
-        return _change(group.changes[0])
+        text = _change(group.changes[0])
+        return _sign(group.kind, markdown) + escaped(text[1:]) if markdown else text
     a, b = group.ops
     op = b if a is None else a if b is None or a == b or group.what.startswith(f"{a} became") else f"{a} -> {b}"
     some = ", ".join(_names(change) for change in group.changes[:NAMED])
@@ -151,7 +174,15 @@ def _group(group: Group, markdown: bool) -> str:
     times = f"**×{len(group.changes):,}**" if markdown else f"×{len(group.changes):,}"
     what = f": {group.what}" if group.what and group.kind in ("changed", "moved") else ""
     word = f" {group.kind}" if group.kind in WORDS else ""
-    return f"{SIGNS[group.kind]} {op} {times}{word}{what}: {some}" + (f", and {more:,} more" if more > 0 else "")
+    if markdown:
+        op, what, some = escaped(op or ""), escaped(what), escaped(some)
+    return f"{_sign(group.kind, markdown)} {op} {times}{word}{what}: {some}" + (f", and {more:,} more" if more > 0 else "")
+
+
+def _sign(kind: str, markdown: bool) -> str:
+    """The sign of a kind; at the beginning of an item of a Markdown list, +, - and > would begin a list or a quotation."""
+    sign = SIGNS[kind]
+    return f"\\{sign}" if markdown and sign in "+->" else sign
 
 
 def _names(change: Change) -> str:

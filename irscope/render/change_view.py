@@ -16,12 +16,12 @@ MAX_NAME = 34
 
 @dataclass(frozen=True, slots=True)
 class ChangedNode:
-    """A node of one side. ``change`` is the kind of its change, empty for a neighbour; ``mate`` is the number that it shares with its
+    """A node of one side. ``change`` is the kind of its change, empty for a neighbour; ``partner`` is the number that it shares with its
     partner on the other side, ``why`` what differs, ``inside`` the fusion that it is in."""
 
     node: Node
     change: str
-    mate: str
+    partner: str
     why: str = ""
     inside: str = ""
 
@@ -30,7 +30,7 @@ def change_view(title: str, nodes: Sequence[ChangedNode], edges: Sequence[tuple[
     """The boxes of ``nodes`` and the links of ``edges``, pairs of their numbers."""
     view = Drawing(title, notes=list(notes))
     for one in nodes:
-        box = Box(headline(one.node), drawn_class(one.node), node=one.node, change=one.change, mate=one.mate)
+        box = Box(headline(one.node), drawn_class(one.node), node=one.node, change=one.change, partner=one.partner)
         box.lines = [text for text in (inside_text(one.node), shape_text(one.node), short(f"%{one.node.name}", MAX_NAME)) if text]
         box.lines += [f"in {one.inside}"] if one.inside else []
         said = f"\n{one.change}: {one.why}".rstrip(": ") if one.change else ""

@@ -111,8 +111,8 @@ def _box(box: Box, texts: list[str], area: Area, colours: Colours) -> Iterator[s
     left, top = x - width / 2, y - height / 2
     dashed = ' stroke-dasharray="5 3"' if "open" in box.tags else ""
     stroke = 3 if stands_out(box) else 2 if "result" in box.tags else 1
-    mate = f' data-mate="{markup(box.mate)}"' if box.mate else ""
-    yield f'<g class="node"{mate}><title>{markup(tooltip_of(box) or box.title)}</title>'
+    partner = f' data-partner="{markup(box.partner)}"' if box.partner else ""
+    yield f'<g class="node"{partner}><title>{markup(tooltip_of(box) or box.title)}</title>'
     yield (f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6" fill="{colours.fill}"'
            f' stroke="{colours.border}" stroke-width="{stroke}"{dashed}/>')
     for i, line in enumerate(texts):

@@ -184,10 +184,99 @@ def test_drawings_show_both_sides_and_link_them(tmp_path: Path) -> None:
     b.write_text("HloModule b\n" + FUSED)
     page = CliRunner().invoke(group, ["diff", str(a), str(b), "--format", "html"]).stdout
     before, after = page.split('<div class="side">')[1:3]
-    mates = [{part.split('"')[0] for part in side.split('<g class="node" data-mate="')[1:]} for side in (before, after)]
-    assert len(mates[0] & mates[1]) >= 6
+    partners = [{part.split('"')[0] for part in side.split('<g class="node" data-partner="')[1:]} for side in (before, after)]
+    assert len(partners[0] & partners[1]) >= 6
     assert "in %f" in after and "in %f" not in before
     drawing = CliRunner().invoke(group, ["diff", str(a), str(b), "--format", "svg"]).stdout
     assert drawing.count("<svg ") == 3
     assert ">moved</text>" in drawing
     assert CliRunner().invoke(group, ["diff", str(a), str(a), "--format", "svg"]).exit_code == 2
+
+
+ADD = "add { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] add(x, y) }\n"
+MAXIMUM = ADD.replace("add {", "max {").replace("add(", "maximum(")
+REDUCTIONS = """
+ENTRY e {
+  p = f32[8,4] parameter(0)
+  z = f32[] constant(0)
+  n = f32[8,4] negate(p)
+  r = f32[8] reduce(p, z), dimensions={1}, to_apply=add
+  r2 = f32[4] reduce(n, z), dimensions={0}, to_apply=add
+  ROOT t = (f32[8], f32[4]) tuple(r, r2)
+}
+"""
+
+
+def test_a_reduction_with_another_computation_changed() -> None:
+    before, after = ADD + REDUCTIONS, ADD + MAXIMUM + REDUCTIONS.replace("{0}, to_apply=add", "{0}, to_apply=max")
+    for old, new, why in ((before, after, "computation: %add became %max"), (after, before, "computation: %max became %add")):
+        changes = [change for pair in difference(old, new).pairs for change in pair.changes]
+        assert [(change.before and change.before.name, change.why) for change in changes] == [("r2", why)]
+
+
+def test_long_values_are_shown_from_where_they_differ() -> None:
+    before = "\nENTRY e { c = f32[40] constant({%s})\n p = f32[40] parameter(0)\n ROOT r = f32[40] add(p, c) }\n"
+    values = [str(i) for i in range(40)]
+    old = before % ", ".join(values)
+    new = before % ", ".join([*values[:30], "99", *values[31:]])
+    (change,) = difference(old, new).pairs[0].changes
+    mine, theirs = change.why.split(" became ")
+    assert "29, 30, 31" in mine and "29, 99, 31" in theirs
+    assert len(mine) < 75 and len(theirs) < 75
+
+
+def test_the_time_does_not_grow_with_the_square_of_the_users_of_a_value() -> None:
+    from irscope.diff.matching import Matcher
+
+    built: list[int] = []
+    original = Matcher._user_set
+
+    class Counted(dict[int, set[int]]):
+        def __setitem__(self, key: int, value: set[int]) -> None:
+            built.append(len(value))
+            super().__setitem__(key, value)
+
+    def user_set(self: Matcher, users: list[tuple[int, int]]) -> set[int]:
+        self.user_sets = self.user_sets if isinstance(self.user_sets, Counted) else Counted()
+        return original(self, users)
+
+    def text(op: str, value: int) -> str:
+        lines = ["ENTRY e {", " p = f32[4] parameter(0)", f" h = f32[4] {op}(p)"]
+        lines += [f" k{i} = f32[] constant({i + value})\n b{i} = f32[4] broadcast(k{i}), dimensions={{}}\n u{i} = f32[4] add(h, b{i})"
+                  for i in range(200)]
+        return "\n".join([*lines, f" ROOT t = ({', '.join(['f32[4]'] * 200)}) tuple({', '.join(f'u{i}' for i in range(200))})", "}"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Matcher, "_user_set", user_set)
+        comparison = difference(text("tanh", 0), text("abs", 1000))
+    assert len(comparison.alignment.pairs) > 400
+    assert sum(built) < 20 * 803, "each list of users is a set once"
+
+
+def test_markdown_shows_hostile_names_as_text(tmp_path: Path) -> None:
+    a, b = tmp_path / "a<img src=x>|.hlo", tmp_path / "b`*.hlo"
+    text = "HloModule a\nENTRY e { p = f32[4] parameter(0)\n ROOT c = f32[4] custom-call(p), custom_call_target=\"<b>[x](y)|\" }\n"
+    a.write_text(text)
+    b.write_text(text.replace("<b>", "<i>"))
+    found = CliRunner().invoke(group, ["diff", str(a), str(b), "--format", "markdown"]).stdout
+    assert "a\\<img src=x>|.hlo" in found and "b\\`\\*.hlo" in found
+    assert "\\<b>[x\\](y)|" in found and "\\<i>" in found
+    same = CliRunner().invoke(group, ["diff", str(a), str(a), "--format", "markdown"]).stdout
+    assert "\\<img" in same and " <img" not in same
+
+
+def test_signs_begin_no_list_in_markdown() -> None:
+    from irscope.diff.report import as_text
+
+    text = as_text(difference(LAYER, FUSED), "a", "b", markdown=True)
+    assert "- \\+ %f = f32[4,4] fusion" in text
+    assert "- \\> " in text
+    assert "- + " not in text and "- > " not in text
+
+
+def test_one_is_singular() -> None:
+    from irscope.diff.report import as_text
+
+    one = "\nENTRY e { ROOT p = f32[%d] parameter(0) }\n"
+    text = as_text(difference(one % 2, one % 3), "a", "b")
+    assert "1 node is on both sides" in text
