@@ -158,7 +158,7 @@ class NarrowIntegerSum(Rule):
             if low < least or high > most:
                 yield self.finding(
                     context, node,
-                    f"{terms} terms are summed in {type.dtype.name}: the operands allow sums from {low} to {high}, and it holds {least} to {most}",
+                    f"{terms} terms are summed in {type.dtype.name}, which holds {least} to {most}: the operands allow {low} to {high}",
                     help="accumulate in s32 and convert the result",
                 )
 
