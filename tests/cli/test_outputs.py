@@ -84,6 +84,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "compile-and-run a.hlo --inputs x.npz --save-outputs x.npz", "compile-and-run a.hlo --expect out.npz --save-outputs out.npz",
     "compile-and-run a.hlo --emit llvm -o a.hlo", "compile-and-run a.hlo --emit llvm --weights x.npz -o x.npz",
     "compile-and-run a.hlo --emit obj --weights x.npz -o x.npz", "compile-and-run a.hlo --emit asm -o a.hlo",
+    "compile-and-run a.hlo --emit asm --expect out.npz -o out.npz",
 ])
 def test_an_input_is_not_overwritten(line: str, folder: Path, cli: Cli) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
