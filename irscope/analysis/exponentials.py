@@ -1,7 +1,7 @@
 """Whether an exponential can overflow: what its argument is computed from."""
 from __future__ import annotations
 
-from irscope.analysis.values import CALLS, SPREADS, body_operator, cone
+from irscope.analysis.values import CALLS, SPREADS, body_operator, cone, number
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
 from irscope.ops import hlo
@@ -18,8 +18,8 @@ LIMITS = {"f16": "11", "f64": "709"}
 
 
 def is_bounded(node: Node) -> bool:
-    """Whether the argument of an exponential cannot be large: a difference from a maximum, a bounded function, a negated square or
-    absolute value."""
+    """Whether the argument of an exponential cannot be large: a difference from a maximum, a bounded function, a value of at most 0, such
+    as ``-abs(x)``, ``-max(x, 0)`` or ``-0.5 * x * x``."""
     at = behind(node, SPREADS)
     for _ in range(NEAR):
         if at.op in BOUNDED or at.op in HIDDEN:
@@ -27,9 +27,9 @@ def is_bounded(node: Node) -> bool:
         if at.op is hlo.subtract:
             return any(_is_maximum(n) for n in cone(at.operands[1], NEAR))
         if at.op is hlo.negate:
-            inner = behind(at.operands[0], SPREADS)
-            square = inner.op is hlo.multiply and inner.operands[0] is inner.operands[1]
-            return square or inner.op in POSITIVE
+            return _is_nonnegative(behind(at.operands[0], SPREADS))
+        if at.op is hlo.multiply and _is_negative_multiple(at):
+            return True
         if at.op not in PASSED:
             return False
         at = behind(at.operands[1] if at.op is hlo.select else at.operands[0], SPREADS)
@@ -39,6 +39,19 @@ def is_bounded(node: Node) -> bool:
 def limit_of(node: Node) -> str:
     """The argument above which an exponential of this element type is infinite, as text."""
     return LIMITS.get(node.type.dtype.name, "88") if isinstance(node.type, TensorType) else "88"
+
+
+def _is_nonnegative(node: Node) -> bool:
+    """Whether a value is at least 0: a square, an absolute value, ``max(x, 0)``."""
+    if node.op is hlo.maximum:
+        return any(value is not None and value >= 0 for value in map(number, node.operands))
+    return node.op in POSITIVE or (node.op is hlo.multiply and node.operands[0] is node.operands[1])
+
+
+def _is_negative_multiple(product: Node) -> bool:
+    """Whether a product is at most 0: one operand is a number below 0, the other at least 0."""
+    one, two = product.operands
+    return any((number(by) or 0.0) < 0 and _is_nonnegative(behind(of, SPREADS)) for by, of in ((one, two), (two, one)))
 
 
 def _is_maximum(node: Node) -> bool:

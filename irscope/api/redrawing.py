@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ def repeat(paths: Sequence[str], output: str, act: Callable[[], object], say: Ca
     shown: Stamps | None = None
     before: Stamps | None = None
     while True:
-        now = stamps(paths)
+        now = stamps(paths, output)
         settled = shown is None or now == before
         if now is not None and now != shown and settled:
             shown = now
@@ -50,13 +51,18 @@ def repeat(paths: Sequence[str], output: str, act: Callable[[], object], say: Ca
         time.sleep(POLL)
 
 
-def stamps(paths: Sequence[str]) -> Stamps | None:
-    """Name, time of the last change in nanoseconds and bytes of every file at ``paths``; None while one is missing."""
+def stamps(paths: Sequence[str], output: str = "-") -> Stamps | None:
+    """Name, time of the last change in nanoseconds and bytes of every file at ``paths`` but ``output``; None while one is missing.
+
+    Of a folder, its files count alone: its own time changes when ``output`` is written into it.
+    """
+    written = os.path.realpath(output)
     found: list[tuple[str, int, int]] = []
     for path in files_of(paths):
         try:
             status = os.stat(path)
         except OSError:
             return None
-        found.append((path, status.st_mtime_ns, status.st_size))
+        if stat.S_ISREG(status.st_mode) and os.path.realpath(path) != written:
+            found.append((path, status.st_mtime_ns, status.st_size))
     return tuple(found)

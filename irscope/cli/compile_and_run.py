@@ -63,6 +63,6 @@ def _emit(file: str, request: RunOptions, output: RunOutput, stage: str) -> int:
         return OK
     from irscope.cli.output import opened
 
-    with opened(output.output, (file,), verbatim=True) as stream:
+    with opened(output.output, (file, *request.files), verbatim=True) as stream:
         stream.write(str(api.emit(file, stage, request, watch=TERMINAL)))
     return OK

@@ -79,7 +79,8 @@ def _audit(paths: tuple[str, ...], request: LintOptions, output: LintOutput, for
     from irscope.lint.audits import write_audits
 
     audits, errors = api.audit(paths, output.audit or "memory", request, oom=output.oom, watch=TERMINAL)
-    write_text(write_audits(audits, format), output.output, inputs=[*paths, *([output.oom] if output.oom else [])])
+    named = [path for path in (output.oom, request.baseline, request.machine) if path is not None]  # also those that no audit reads
+    write_text(write_audits(audits, format), output.output, inputs=[*paths, *named])
     return USAGE if errors else OK
 
 

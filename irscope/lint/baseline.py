@@ -68,11 +68,12 @@ def read_baseline(path: str) -> Counter[str]:
 
 
 def _is_baseline(path: str) -> bool:
+    """Whether a file is a baseline of irscope: reports of other tools have ``findings`` too."""
     try:
         read_baseline(path)
+        return "version" in json_value(Path(path).read_text())
     except UserError:
         return False
-    return True
 
 
 def read_fusion(path: str) -> dict[str, dict[str, Any]]:

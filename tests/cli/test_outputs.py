@@ -73,7 +73,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "lint a.hlo --config empty.toml --write-baseline empty.toml", "lint a.hlo --machine mine.toml -o mine.toml",
     "lint a.hlo --machine mine.toml --write-baseline mine.toml", "lint a.hlo --policy xla-gpu --device gpu.txt -o gpu.txt --isolated",
     "lint logged.hlo --why-not-fused --fusion-log fusion.log -o fusion.log", "lint logged.hlo --why-not-fused --fusion-log fusion.log --write-baseline fusion.log",
-    "lint a.hlo --audit memory --oom oom.log -o oom.log", "lint a.hlo --fix -o a.hlo", "lint a.hlo --fix -o irscope.toml",
+    "lint a.hlo --audit memory --oom oom.log -o oom.log", "lint a.hlo --audit memory --baseline b.json -o b.json",
+    "lint a.hlo --audit dtype --machine mine.toml -o mine.toml", "lint a.hlo --fix -o a.hlo", "lint a.hlo --fix -o irscope.toml",
     "lint a.hlo --write-baseline new.json -o new.json", "lint . --isolated -o a.hlo",
     "check -o a.hlo", "check -o irscope.toml", "check -o out.npz", "check -o check.json",
     "opt a.hlo --passes cancel-transposes -o a.hlo", "opt a.hlo --load passes.py --passes same -o passes.py",
@@ -84,6 +85,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "compile-and-run a.hlo --inputs x.npz --save-outputs x.npz", "compile-and-run a.hlo --expect out.npz --save-outputs out.npz",
     "compile-and-run a.hlo --emit llvm -o a.hlo", "compile-and-run a.hlo --emit llvm --weights x.npz -o x.npz",
     "compile-and-run a.hlo --emit obj --weights x.npz -o x.npz", "compile-and-run a.hlo --emit asm -o a.hlo",
+    "compile-and-run a.hlo --emit asm --expect out.npz -o out.npz",
 ])
 def test_an_input_is_not_overwritten(line: str, folder: Path, cli: Cli) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from irscope.api.redrawing import stamps
+from irscope.source.writing import writing
 from tests.conftest import Cli
 
 TEXT = "HloModule m\nENTRY e {{\n p = f32[2] parameter(0)\n ROOT r = f32[2] {}(p)\n}}\n"
@@ -58,6 +59,18 @@ def test_nothing_is_drawn_without_a_change(tmp_path: Path) -> None:
     folder = stamps([str(tmp_path)])
     (tmp_path / "other.hlo").write_text(TEXT.format("tanh"))
     assert stamps([str(tmp_path)]) != folder
+
+
+def test_an_output_in_the_folder_that_is_watched_is_no_change(tmp_path: Path) -> None:
+    (tmp_path / "a.hlo").write_text(TEXT.format("tanh"))
+    output = str(tmp_path / "out.hlo")
+    before = stamps([str(tmp_path)], output)
+    for _ in range(2):
+        with writing(output) as stream:
+            stream.write(TEXT.format("tanh").encode())
+        assert stamps([str(tmp_path)], output) == before
+    (tmp_path / "b.hlo").write_text(TEXT.format("tanh"))
+    assert stamps([str(tmp_path)], output) != before
 
 
 @pytest.mark.parametrize("file", ["-"])

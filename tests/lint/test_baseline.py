@@ -40,6 +40,15 @@ def test_a_file_that_is_no_baseline_is_told(tmp_path: Path) -> None:
         read_baseline(str(tmp_path / "missing.json"))
 
 
+@pytest.mark.parametrize("text", ['{"findings": [], "tool": "other"}', '{"findings": {}}', "[]", "x"])
+def test_a_file_of_another_tool_is_not_overwritten(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match="is no baseline of irscope; it is not overwritten"):
+        write_baseline(str(path), [])
+    assert path.read_text() == text
+
+
 def test_equal_layers_are_all_accepted(tmp_path: Path) -> None:
     """Findings that differ in the numbers behind names alone have one fingerprint, and each is accepted."""
     layers = "".join(f"  e.{i} = f32[64,64] exponential(x)\n  d.{i} = f32[64,64] exponential(x)\n" for i in range(1, 4))

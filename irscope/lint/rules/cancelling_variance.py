@@ -1,8 +1,8 @@
 """ALG018: a variance computed as the difference of two large numbers."""
 from __future__ import annotations
 
-from irscope.analysis.recognise.parts import squared, summed
-from irscope.analysis.values import SPREADS
+from irscope.analysis.recognise.parts import SQUARE, find, squared, summed
+from irscope.analysis.values import COPIES, SPREADS
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule
@@ -118,6 +118,22 @@ class CancellingVariance(Rule):
               ROOT v = f32[8] subtract(t, w)
             }
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[128,128] parameter(0)
+              y = f32[128,128] transpose(x), dimensions={1,0}
+              z = f32[] constant(0)
+              n = f32[] constant(128)
+              c = f32[128] broadcast(n), dimensions={}
+              s = f32[128] reduce(y, z), dimensions={1}, to_apply=sum
+              m = f32[128] divide(s, c)
+              q = f32[128,128] multiply(x, x)
+              t = f32[128] reduce(q, z), dimensions={1}, to_apply=sum
+              u = f32[128] divide(t, c)
+              w = f32[128] multiply(m, m)
+              ROOT v = f32[128] subtract(u, w)
+            }
+        """),
         Fixture.torchscript("""
             graph(%x : Half(8, 128)):
               %one : int = prim::Constant[value=1]()
@@ -157,5 +173,5 @@ def _squared_mean(node: Node) -> Node | None:
     two, of_squares = summed(node.operands[0]) if one is not None else (None, 1.0)
     if one is None or two is None or terms != of_squares or terms == 1 or Reduce.of(one).dimensions != Reduce.of(two).dimensions:
         return None
-    square = squared(two.operands[0])
-    return one if square is not None and square is behind(one.operands[0], SPREADS) else None
+    square = find(behind(two.operands[0], COPIES), SQUARE)
+    return one if square is not None and behind(square["x"], COPIES) is behind(one.operands[0], COPIES) else None

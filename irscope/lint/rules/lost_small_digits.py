@@ -1,9 +1,9 @@
 """ALG019: exp(x) - 1 and log(1 + x), which lose the digits of a small x."""
 from __future__ import annotations
 
-from irscope.analysis.recognise.parts import find, patterns
+from irscope.analysis.recognise.parts import find, moves_behind, patterns
 from irscope.analysis.values import COPIES, SPREADS
-from irscope.graph import Node
+from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.ops import hlo
@@ -81,6 +81,16 @@ class LostSmallDigits(Rule):
               ROOT r = f32[8] add(m, l)
             }
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              n = s32[8] parameter(0)
+              x = f32[8] convert(n)
+              k = f32[] constant(1)
+              o = f32[8] broadcast(k), dimensions={}
+              t = f32[8] add(x, o)
+              ROOT l = f32[8] log(t)
+            }
+        """),
         Fixture.torchscript("""
             graph(%x : Float(8)):
               %m : Float(8) = aten::expm1(%x)
@@ -112,4 +122,13 @@ def _one_plus(node: Node) -> Node | None:
     """The sum of one and something that was computed and may be small; None for another value."""
     total = behind(node, COPIES)
     found = find(total, ONE_PLUS)
-    return total if found is not None and behind(found["x"], SPREADS).op not in COMPUTED else None
+    return total if found is not None and behind(found["x"], SPREADS).op not in COMPUTED and not _is_count(found["x"]) else None
+
+
+def _is_count(node: Node) -> bool:
+    """Whether a value was converted from integers: it is 0 or not small."""
+    return any(isinstance(one.type, TensorType) and not one.type.dtype.is_float for one in (node, *_converted(node)))
+
+
+def _converted(node: Node) -> list[Node]:
+    return [move.operands[0] for move in moves_behind(node)]

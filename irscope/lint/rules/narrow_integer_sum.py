@@ -1,6 +1,7 @@
 """DTY011: a sum of integers in a type that does not hold it."""
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 
 from irscope.analysis.values import MOVES, dims, reduces
@@ -101,6 +102,34 @@ class NarrowIntegerSum(Rule):
               ROOT t = (u8[], s32[8,8]) tuple(r, d)
             }
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              a = s8[8,1] parameter(0)
+              z = s8[] constant(0)
+              ROOT r = s8[8] reduce(a, z), dimensions={1}, to_apply=sum
+            }
+
+            sum {
+              a = s8[] parameter(0)
+              b = s8[] parameter(1)
+              ROOT sum.r = s8[] add(a, b)
+            }
+        """),
+        Fixture.hlo("""
+            ENTRY e {
+              a = s32[8,256] parameter(0)
+              n = s8[8,256] convert(a)
+              w = s16[8,256] convert(n)
+              z = s16[] constant(0)
+              ROOT r = s16[8] reduce(w, z), dimensions={1}, to_apply=sum
+            }
+
+            sum {
+              a = s16[] parameter(0)
+              b = s16[] parameter(1)
+              ROOT sum.r = s16[] add(a, b)
+            }
+        """),
         Fixture.torchscript("""
             graph(%x : Char(8, 64)):
               %one : int = prim::Constant[value=1]()
@@ -124,11 +153,12 @@ class NarrowIntegerSum(Rule):
             if not isinstance(type, TensorType) or not type.dtype.is_integer or type.dtype.bits > NARROW:
                 continue
             terms = _terms(node)
-            largest = terms * prod(_largest(operand) for operand in (node.operands[:1] if node.op is hlo.reduce else node.operands))
-            if largest > _limit(type):
+            low, high = _sums(node, terms)
+            least, most = _range(type)
+            if low < least or high > most:
                 yield self.finding(
                     context, node,
-                    f"{terms} terms are summed in {type.dtype.name}: the operands allow sums up to {largest}, and it holds {_limit(type)}",
+                    f"{terms} terms are summed in {type.dtype.name}, which holds {least} to {most}: the operands allow {low} to {high}",
                     help="accumulate in s32 and convert the result",
                 )
 
@@ -145,23 +175,30 @@ def _terms(node: Node) -> int:
     return prod(window.size) * kernel[features] if window is not None and features < len(kernel) else 0
 
 
-def _largest(node: Node) -> int:
-    """The largest magnitude that the element type of a value allows, of the type before conversions to wider ones."""
+def _sums(node: Node, terms: int) -> tuple[int, int]:
+    """The least and the largest sum of terms that the types of the operands allow."""
+    ranges = [_values(operand) for operand in (node.operands[:1] if node.op is hlo.reduce else node.operands[:2])]
+    products = [prod(ends) for ends in product(*ranges)]
+    return terms * min(products), terms * max(products)
+
+
+def _values(node: Node) -> tuple[int, int]:
+    """The least and the largest value that the element type allows, or where it was widened, the type before."""
+    found = _range(node.type) if isinstance(node.type, TensorType) else (0, 0)
     while (node.op in MOVES or node.op is hlo.convert) and node.operands:
         before = node.operands[0].type
         if not isinstance(before, TensorType) or not (before.dtype.is_integer or before.dtype.name == "pred"):
             break
-        node = node.operands[0]
-    return _magnitude(node.type) if isinstance(node.type, TensorType) else 0
+        least, most = _range(before)
+        if least < found[0] or most > found[1]:
+            break  # the conversion may wrap around
+        node, found = node.operands[0], (least, most)
+    return found
 
 
-def _magnitude(type: TensorType) -> int:
-    """The largest magnitude of an element type: 1 of ``pred``, 128 of ``s8``, 255 of ``u8``."""
+def _range(type: TensorType) -> tuple[int, int]:
+    """The least and the largest number of an element type: 0 and 1 of ``pred``, -128 and 127 of ``s8``, 0 and 255 of ``u8``."""
     if type.dtype.name == "pred":
-        return 1
-    return 1 << (type.dtype.bits - 1) if type.dtype.is_signed else (1 << type.dtype.bits) - 1
-
-
-def _limit(type: TensorType) -> int:
-    """The largest number of an integer type."""
-    return (1 << (type.dtype.bits - type.dtype.is_signed)) - 1
+        return 0, 1
+    size = 1 << (type.dtype.bits - type.dtype.is_signed)
+    return (-size if type.dtype.is_signed else 0), size - 1

@@ -121,6 +121,24 @@ class UnstableLogarithm(Rule):
               ROOT r = f32[8] add(l, q)
             }
         """),
+        Fixture.hlo("""
+            ENTRY e {
+              x = f32[8] parameter(0)
+              z = f32[] constant(0)
+              o = f32[8] broadcast(z), dimensions={}
+              m = f32[8] maximum(x, o)
+              n = f32[8] negate(m)
+              y = f32[8] exponential(n)
+              l = f32[8] log-plus-one(y)
+              h = f32[] constant(-0.5)
+              b = f32[8] broadcast(h), dimensions={}
+              q = f32[8] multiply(x, x)
+              t = f32[8] multiply(b, q)
+              e = f32[8] exponential(t)
+              k = f32[8] log-plus-one(e)
+              ROOT r = f32[8] add(l, k)
+            }
+        """),
         Fixture.torchscript("""
             graph(%x : Float(8, 128)):
               %one : int = prim::Constant[value=1]()
