@@ -165,7 +165,10 @@ class Classifier:
             if box is None or box.node is not node:
                 continue
             kernels = self.plan.kernels.get(node, ())
-            key = (kernels[0] if len(kernels) == 1 else "") if self.plan else node.bodies[0].name if is_fusion(node) and node.bodies else graph.name
+            if self.plan:
+                key = kernels[0] if len(kernels) == 1 else ""
+            else:
+                key = node.bodies[0].name if is_fusion(node) and node.bodies else graph.name
             box.group = self._groups.get(key)
 
     def _kernels(self) -> list[tuple[str, str]]:

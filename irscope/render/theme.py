@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irscope.graph.dtypes import DTYPES
-from irscope.render.categories import FINDINGS, GROUPS, PALETTES
+from irscope.render.categories import FINDINGS, GROUPS, PALETTES, ROOFLINE
 from irscope.render.marks import severity_of
 from irscope.render.palette import OF_CHANGE, OF_DTYPE, STOPS, Colours, heat
 from irscope.render.units import bytes_
@@ -59,6 +59,8 @@ DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#f0883e", "#161b22", "
 }, dark=True)
 
 _ALARM = {"error": "#cf222e", "warning": "#e36209", "info": "#0969da"}
+UNKNOWN = ROOFLINE
+"""The palette whose colour of what is unknown scales have, too: it is far from all colours of a scale."""
 MAX_GROUPS = 12
 """Kernels that a legend names."""
 
@@ -92,7 +94,7 @@ def box_colours(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:
 def _ground(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:
     quiet = theme.classes["section" if box.node is None else "free"]
     if _has_unknown_figure(box, color_by):
-        return theme.classes["unknown"]
+        return UNKNOWN.colours("unknown", theme.dark)
     if color_by in ("cost", "bytes"):
         return heat(box.cost / most.cost if color_by == "cost" else box.bytes / most.bytes, theme.dark)
     if color_by == "numbers":
@@ -125,7 +127,7 @@ def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str,
     if color_by in ("cost", "bytes", "numbers"):
         unknown = any(_has_unknown_figure(box, color_by) for box in boxes)
         return [*((text, heat(share, theme.dark)) for share, text in zip(STOPS, _stops(boxes, color_by), strict=True)),
-                *([("unknown", theme.classes["unknown"])] if unknown else [])]
+                *([("unknown", UNKNOWN.colours("unknown", theme.dark))] if unknown else [])]
     if color_by == "fusion":
         groups = sorted({box.group for box in boxes if box.group is not None})
         found = [(f"%{name}", GROUPS[number % len(GROUPS)]) for number, name in groups[:MAX_GROUPS]]

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from irscope.render.categories import COLOUR_MODES, FINDINGS, GROUPS, PALETTES
+from irscope.render.categories import COLOUR_MODES, FINDINGS, GROUPS, PALETTES, ROOFLINE
 from irscope.render.classify import layout_of, roofline_of, sharding_of
 from irscope.render.detail import detail_view
 from irscope.render.dot import dot_text
@@ -74,6 +74,8 @@ def test_classes_groups_scales_and_common_dtypes_differ(vision: str) -> None:
     for dark in (False, True):
         stops = [heat(share, dark).fill for share in STOPS]
         assert min(distance(a, b, vision) for a, b in pairwise(stops)) >= LEAST
+        unknown = ROOFLINE.colours("unknown", dark).fill
+        assert min(distance(heat(i / 100, dark).fill, unknown, vision) for i in range(101)) >= LEAST
     common = {name: OF_DTYPE[name].fill for name in ("f64", "f32", "bf16", "f16", "pred", "s32", "s8", "u8")}
     assert nearest(common, vision)[0] >= LEAST_OF_CLASSES
 
@@ -206,7 +208,8 @@ def test_what_is_not_known_has_no_colour_of_the_scale(color_by: str) -> None:
     view = detail_view(facts, facts.module.graphs["other"], BoxOptions(color_by=color_by))
     box = next(box for box in view.boxes if box.node is not None and box.node.name == "n")
     for theme in (LIGHT, DARK):
-        assert box_colours(box, color_by, Most.of(view.boxes), theme) == theme.classes["unknown"]
-        assert legend(view.boxes, color_by, theme)[-1] == ("unknown", theme.classes["unknown"])
-    known = detail_view(survey(SHARDED), survey(SHARDED).module.main(), BoxOptions(color_by=color_by))
+        assert box_colours(box, color_by, Most.of(view.boxes), theme) == ROOFLINE.colours("unknown", theme.dark)
+        assert legend(view.boxes, color_by, theme)[-1] == ("unknown", ROOFLINE.colours("unknown", theme.dark))
+    facts = survey(SHARDED)
+    known = detail_view(facts, facts.module.main(), BoxOptions(color_by=color_by))
     assert len(legend(known.boxes, color_by, LIGHT)) == len(STOPS)

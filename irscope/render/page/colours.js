@@ -99,7 +99,7 @@ function groupNumber(g, v) {
 
 function colours(place) {
   const theme = page.data.themes[ground()], g = page.graph, palette = page.data.palettes[page.colour], quiet = place < 0 ? theme.classes.section : theme.classes.free;
-  if (hasUnknownFigure(place)) return theme.classes.unknown;
+  if (hasUnknownFigure(place)) return unknownColours();
   if (page.colour === "cost") return heatOf(costOf(place) / page.most);
   if (page.colour === "bytes") return heatOf(bytesOf(place) / page.mostBytes);
   if (page.colour === "numbers" && page.numbers) return numberOf(place) === undefined ? quiet : heatOf(numberOf(place) / page.largest);
@@ -111,6 +111,7 @@ function colours(place) {
   return theme.classes[g.klass(place)] || theme.classes.custom;
 }
 function bytesOf(place) { return place >= 0 ? page.graph.bytes(place) : page.graph.sectionInfo(sectionOfPlace(place)).bytes; }
+function unknownColours() { const { roofline } = page.data.palettes; return roofline[ground()][roofline.names.indexOf("unknown")]; }
 // Whether nothing of the figure is known that the colour of a box shows.
 function hasUnknownFigure(place) {
   if (page.colour !== "cost" && page.colour !== "bytes") return false;
@@ -122,7 +123,7 @@ function dtypeOf(place) { return page.graph.type(place).split("[")[0].replace(/^
 // The colours that occur in the drawing, with their names.
 function meaning() {
   const theme = page.data.themes[ground()], all = [...page.view.items.keys()], places = all.filter(p => p >= 0), palette = page.data.palettes[page.colour];
-  const unknown = all.some(hasUnknownFigure) ? [["unknown", theme.classes.unknown]] : [];
+  const unknown = all.some(hasUnknownFigure) ? [["unknown", unknownColours()]] : [];
   const scale = text => [...page.data.heat[ground()].map(([share, ...shown]) => [text(share), shown]), ...unknown];
   if (page.colour === "cost") return scale(share => Math.round(100 * share) + " %");
   if (page.colour === "bytes") return scale(share => bytesText(share * page.mostBytes));
