@@ -25,8 +25,8 @@ def repeat(paths: Sequence[str], output: str, act: Callable[[], object], say: Ca
     ``say`` reports when ``output`` was written; ``-`` is standard output, which is cleared before if it is a terminal. The file of
     ``output`` is not watched where it is in one of the folders.
 
-    Raises UserError for standard input, what ``act`` raises where a path is missing at the start, and KeyboardInterrupt at Ctrl-C. Later, a
-    UserError of ``act`` is reported, and the file watched on: it may be half written. A file that is still being written, or missing because
+    Raises UserError for standard input, what ``act`` raises where a path is missing at the start, and KeyboardInterrupt at Ctrl-C. Later,
+    a UserError of ``act`` is reported, and the file watched on: it may be half written. A file that is still being written, or missing because
     it is being replaced, is waited for.
     """
     if "-" in paths:
