@@ -26,8 +26,8 @@ def repeat(paths: Sequence[str], output: str, act: Callable[[], object], say: Ca
     ``output`` is not watched where it is in one of the folders.
 
     Raises UserError for standard input, what ``act`` raises where a path is missing at the start, and KeyboardInterrupt at Ctrl-C. Later,
-    a UserError of ``act`` is reported, and the file watched on: it may be half written. A file that is still being written, or missing because
-    it is being replaced, is waited for.
+    a UserError of ``act`` is reported, and the file watched on: it may be half written. A file that is still being written, or missing
+    because it is being replaced, is waited for.
     """
     if "-" in paths:
         raise UserError("--watch looks at files, and standard input is none")
