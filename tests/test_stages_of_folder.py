@@ -26,6 +26,8 @@ def test_stages_that_are_too_much_or_unreadable_are_left_out(tmp_path: Path, mon
     found, left_out = under_test.stages_of_folder(stages, last)
     assert [stage.words.split()[1] for stage in found] == ["negate", "abs", "sine"] and left_out == 2
     (tmp_path / "3.txt").write_text("no module")
+    found, left_out = under_test.stages_of_folder([stages[0], *stages[3:]], last)
+    assert [stage.words.split()[1] for stage in found] == ["negate", "sine"] and left_out == 1, "what is unreadable is not on the page"
     (tmp_path / "0.txt").unlink()
     assert [stage.words.split()[1] for stage in under_test.stages_of_folder(stages[:1] + stages[3:], last)[0]] == []
     assert under_test.stages_of_folder(stages[4:], last) == ([], 0)

@@ -76,6 +76,8 @@ def _around(survey: Survey, graph: Graph, centre: Node, radius: int, through: Co
                     seen.add(other)
                     beyond.append(other)
         ring = beyond
+        if not ring:
+            break
     return seen, [node for node in stopped if any(other not in seen for other in (*node.operands, *users[node.index]))]
 
 

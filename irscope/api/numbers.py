@@ -29,11 +29,14 @@ def numbers_by_node(text: str, file: str, module: Module) -> dict[Node, float]:
         for node in graph.nodes:
             places.setdefault(node.name, node)
             places[f"{graph.name}/{node.name}"] = node
-    found = {places[name]: number for name, number in sums.items() if name in places}
+    found: dict[Node, float] = defaultdict(float)
+    for name, number in sums.items():
+        if name in places:
+            found[places[name]] += number
     if not found:
         known = f"none of its {len(sums)} names is in this program" if sums else "it has no lines of a name and a number"
         raise UserError(f"{file}: {known}", 'it may hold {"name": number}, lines of name,number, or a Chrome trace')
-    return found
+    return dict(found)
 
 
 def _rows(text: str, file: str, module: str) -> Iterator[Row]:

@@ -23,21 +23,25 @@ Stamps = tuple[tuple[str, int, int], ...]
 def repeat(paths: Sequence[str], output: str, act: Callable[[], object], say: Callable[[str], None]) -> NoReturn:
     """Call ``act``, and again after every change of the files, or of what is in the folders, at ``paths``.
 
-    ``say`` reports when ``output`` (``-`` is the terminal, which is cleared before) was written.
+    ``say`` reports when ``output`` was written; ``-`` is standard output, which is cleared before if it is a terminal. The file of
+    ``output`` is not watched where it is in one of the folders.
 
-    Raises UserError for standard input, and KeyboardInterrupt at Ctrl-C. A UserError of ``act`` is reported, and the file watched on: it
-    may be half written. A file that is still being written, or missing because it is being replaced, is waited for.
+    Raises UserError for standard input, what ``act`` raises where a path is missing at the start, and KeyboardInterrupt at Ctrl-C. Later,
+    a UserError of ``act`` is reported, and the file watched on: it may be half written. A file that is still being written, or missing
+    because it is being replaced, is waited for.
     """
     if "-" in paths:
         raise UserError("--watch looks at files, and standard input is none")
     shown: Stamps | None = None
     before: Stamps | None = None
+    if stamps(paths, output) is None:
+        act()
     while True:
         now = stamps(paths, output)
         settled = shown is None or now == before
         if now is not None and now != shown and settled:
             shown = now
-            if sys.stdout.isatty():
+            if output == "-" and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
                 sys.stdout.write(CLEAR)
             try:
                 with fresh_budget(paths[0]):  # each time is a run of its own
@@ -54,9 +58,9 @@ def repeat(paths: Sequence[str], output: str, act: Callable[[], object], say: Ca
 def stamps(paths: Sequence[str], output: str = "-") -> Stamps | None:
     """Name, time of the last change in nanoseconds and bytes of every file at ``paths`` but ``output``; None while one is missing.
 
-    Of a folder, its files count alone: its own time changes when ``output`` is written into it.
+    Only regular files count: the time of a folder changes when ``output`` is written into it.
     """
-    written = os.path.realpath(output)
+    written = os.path.realpath(output) if output != "-" else ""
     found: list[tuple[str, int, int]] = []
     for path in files_of(paths):
         try:

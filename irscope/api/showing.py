@@ -148,7 +148,7 @@ class ShowResult(Viewable):
 
     def _numbers(self) -> list[tuple[str, str]]:
         path = self.options.numbers
-        return [(os.path.basename(path), read_bytes(path, MAX_NUMBERS).decode("utf-8", "replace"))] if path is not None else []
+        return [(os.path.basename(path), read_bytes(path, MAX_NUMBERS).decode("utf-8-sig", "replace"))] if path is not None else []
 
     def _plans(self, watch: Watcher) -> list[KernelPlan]:
         with watch.stage("planning"):

@@ -20,7 +20,7 @@ MAX_BYTES = 64 << 20
 
 
 def stages_of_folder(stages: Sequence[Stage], last: Reading) -> tuple[list[PageStage], int]:
-    """The stages of a dumped module that can be read, and how many are left out. The last one is read already.
+    """The stages of a dumped module that can be read, and how many are left out: too large, or unreadable. The last one is read already.
 
     There are none where no other can be read.
     """
@@ -32,7 +32,7 @@ def stages_of_folder(stages: Sequence[Stage], last: Reading) -> tuple[list[PageS
         first_kept -= 1
     kept = [stages[0], *stages[max(1, first_kept):-1]]
     found = [PageStage(stage.words(), reading.module()) for stage in kept for reading in _read(stage)]
-    return ([*found, PageStage(stages[-1].words(), last.module())] if found else []), len(stages) - 1 - len(kept)
+    return ([*found, PageStage(stages[-1].words(), last.module())], len(stages) - 1 - len(found)) if found else ([], 0)
 
 
 def _size(stage: Stage) -> int:

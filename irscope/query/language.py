@@ -38,6 +38,7 @@ _TOKEN = re.compile(r"""
   | (?P<word>(?!(?:near|deps|uses|path|between|dominators|postdominators|not|and|or)\()LETTER+(?:\((?:[^()]|\([^()]*\))*\)LETTER*)*|LETTER+)
 """.replace("LETTER", _LETTER), re.VERBOSE)
 _NUMBER = re.compile(r"([0-9.]+(?:e[+-]?\d+)?)([kKmMgGtT]i?)?(?:B|bytes|FLOPs?|flops?)?")
+_RADIUS = re.compile(r"[0-9]{1,9}")
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _FUNCTIONS = {"near": (1, 4), "deps": (1, 1), "uses": (1, 1), "path": (2, 2), "between": (2, 2), "dominators": (1, 2),
               "postdominators": (1, 1)}
@@ -191,7 +192,7 @@ class _Reader:
         words = [a.text.strip("\"'") for a in arguments]
         least, most = _FUNCTIONS[name.text]
         takes = "two nodes" if least == 2 else "one or two nodes" if name.text == "dominators" else "a node"
-        bad_near = name.text == "near" and (not all(word.isdigit() for word in words[1:2]) or not set(words[2:]) <= set(THROUGH))
+        bad_near = name.text == "near" and (not all(_RADIUS.fullmatch(word) for word in words[1:2]) or not set(words[2:]) <= set(THROUGH))
         if not least <= len(words) <= most or bad_near:
             takes += ", a radius, and what it goes through (tuples, fan-out)" if bad_near and len(words) > 2 else ""
             raise self.fault(f"{name.text} takes {takes}", _USAGE, name)

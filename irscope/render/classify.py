@@ -39,7 +39,7 @@ def sharding_of(text: str) -> str:
     """The category of a sharding as HLO writes it (xla/hlo/ir/hlo_sharding.h); of a tuple that of the first part."""
     first = text.strip().removeprefix("{{")
     if "devices=" in first.split("}")[0]:
-        return "split and replicated" if _REPLICATED.search(text) else "split"
+        return "split and replicated" if _REPLICATED.search(first.split("}, {")[0]) else "split"
     for word, category in (("maximal", "one device"), ("manual", "manual"), ("replicated", "replicated")):
         if word in first.split("}")[0]:
             return category
@@ -95,7 +95,7 @@ class Classifier:
         self.palette: Palette | None = PALETTES.get(options.color_by)
         self.plan, self.changes, self.numbers = options.plan, options.changes, options.numbers
         self._layouts: dict[int, str] = {}
-        self._groups: dict[str, tuple[int, str]] = {}
+        self._groups: dict[str, tuple[int, str]] | None = None
 
     def of(self, graph: Graph) -> Category | None:
         """The category of each node of a graph; None where boxes are coloured by figures or names."""
@@ -112,7 +112,7 @@ class Classifier:
 
     def put(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
         """Give the boxes of a graph their categories, and the sums of what they show."""
-        if self.color_by in ("roofline", "bytes"):
+        if self.color_by in ("cost", "bytes", "roofline"):
             self._put_figures(graph, box_of)
         elif self.color_by == "fusion":
             self._put_groups(graph, box_of)
@@ -141,23 +141,23 @@ class Classifier:
 
     def _put_figures(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
         costs = self.survey.costs
-        if graph not in costs.graphs:
-            return
+        reached = graph in costs.graphs  # what the entry does not reach has no figures
         sums: dict[Box, tuple[float, float, bool]] = {}
         for node in graph.nodes:
             box = box_of(node)
             if box is not None:
                 flops, moved, is_open = sums.get(box, (0.0, 0.0, False))
-                sums[box] = (flops + costs.flops(node, graph), moved + costs.traffic(node, graph), is_open or costs.is_open(node, graph))
+                sums[box] = (flops + costs.flops(node, graph), moved + costs.traffic(node, graph),
+                             is_open or costs.is_open(node, graph)) if reached else (0.0, 0.0, True)
         times = self.survey.calls.times.get(graph, 1.0)
         for box, (flops, moved, is_open) in sums.items():
-            box.bytes = moved * times
+            box.bytes, box.is_open = moved * times, is_open
             if self.color_by == "roofline":
                 box.category = roofline_of(flops, moved, is_open)
 
     def _put_groups(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
         """Number the kernels of the plan, or the fusions of the text, in the order of the text."""
-        if not self._groups:
+        if self._groups is None:
             names = self._kernels() if self.plan else self._fusions()
             self._groups = {key: (number, name) for number, (key, name) in enumerate(dict(names).items())}
         for node in graph.nodes:
@@ -165,7 +165,10 @@ class Classifier:
             if box is None or box.node is not node:
                 continue
             kernels = self.plan.kernels.get(node, ())
-            key = (kernels[0] if len(kernels) == 1 else "") if self.plan else node.bodies[0].name if is_fusion(node) else graph.name
+            if self.plan:
+                key = kernels[0] if len(kernels) == 1 else ""
+            else:
+                key = node.bodies[0].name if is_fusion(node) and node.bodies else graph.name
             box.group = self._groups.get(key)
 
     def _kernels(self) -> list[tuple[str, str]]:

@@ -15,7 +15,9 @@ class Colours:
     text: str
 
 
-INK, PAPER = "#1f2328", "#ffffff"
+INK, PAPER, BLACK = "#1f2328", "#ffffff", "#000000"
+CONTRAST = 4.5
+"""The least contrast ratio of a text and its ground (WCAG 2.1, level AA); black or white has it on every ground."""
 BORDER = "#6e7781"
 # After Okabe and Ito, so that they differ with red-green colour blindness, too. f64 is dark: it is rarely wanted.
 _OWN = {"f64": "#8f2d00", "f32": "#9ad0f5", "bf16": "#5cc49a", "f16": "#f2e88f", "pred": "#d2d2d6"}
@@ -33,9 +35,8 @@ def heat(share: float, dark: bool = False) -> Colours:
     """From the ground, white or dark, to red; ``share`` from 0 to 1 of the costliest."""
     # The square root shows what is a tenth of the costliest, which a linear scale leaves white.
     x = max(0.0, min(1.0, share)) ** 0.5
-    if dark:
-        return Colours(mixed("#161b22", "#ff7b5c", x), "#8c8c8c", INK if x > 0.65 else "#e6edf3")
-    return Colours(mixed(PAPER, "#d73c2d", x), "#8c8c8c", PAPER if x > 0.75 else INK)
+    fill = mixed("#161b22", "#ff7b5c", x) if dark else mixed(PAPER, "#d73c2d", x)
+    return Colours(fill, "#8c8c8c", legible(fill).text)
 
 
 def mixed(first: str, second: str, share: float) -> str:
@@ -45,9 +46,15 @@ def mixed(first: str, second: str, share: float) -> str:
 
 
 def legible(fill: str) -> Colours:
-    """A fill with the text, dark or white, that has more contrast with it."""
-    ground, ink, paper = (_luminance(colour) for colour in (fill, INK, PAPER))
-    return Colours(fill, BORDER, INK if (ground + 0.05) ** 2 > (ink + 0.05) * (paper + 0.05) else PAPER)
+    """A fill with a text of enough contrast, :data:`CONTRAST`: dark or white, whichever has more; black where neither has enough."""
+    best = max((INK, PAPER), key=lambda text: contrast(fill, text))
+    return Colours(fill, BORDER, best if contrast(fill, best) >= CONTRAST else BLACK)
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of two colours, from 1 to 21 (WCAG 2.1)."""
+    low, high = sorted((_luminance(first), _luminance(second)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def _luminance(colour: str) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irscope.graph.dtypes import DTYPES
-from irscope.render.categories import FINDINGS, GROUPS, PALETTES
+from irscope.render.categories import FINDINGS, GROUPS, PALETTES, ROOFLINE
 from irscope.render.marks import severity_of
 from irscope.render.palette import OF_CHANGE, OF_DTYPE, STOPS, Colours, heat
 from irscope.render.units import bytes_
@@ -43,13 +43,13 @@ LIGHT = Theme("#ffffff", "#1f2328", "#6e7781", "#57606a", "#bc4c00", "#f6f8fa", 
     "section": Colours("#e3e8f2", "#7d8590", "#1f2328"),
 })
 DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#f0883e", "#161b22", "#30363d", {
-    "contraction": Colours("#3b78d8", "#9cc2ff", "#ffffff"),
+    "contraction": Colours("#3874d4", "#9cc2ff", "#ffffff"),
     "reduction": Colours("#54337f", "#b392f0", "#f0e8ff"),
     "elementwise": Colours("#5f5500", "#d9b600", "#fff6cc"),
     "movement": Colours("#1f5b3a", "#5fb36a", "#dcf5df"),
     "fusion": Colours("#363a42", "#8b949e", "#e6edf3"),
     "control": Colours("#12735f", "#43b394", "#d7f5ec"),
-    "collective": Colours("#8a6b3f", "#c98d4b", "#ffe9d0"),
+    "collective": Colours("#8a6b3f", "#c98d4b", "#ffffff"),
     "custom": Colours("#0c5969", "#39a7ae", "#d5f3f5"),
     "parameter": Colours("#5a2c01", "#e8973f", "#ffe7cc"),
     "constant": Colours("#0d1117", "#484f58", "#8b949e"),
@@ -59,6 +59,8 @@ DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#f0883e", "#161b22", "
 }, dark=True)
 
 _ALARM = {"error": "#cf222e", "warning": "#e36209", "info": "#0969da"}
+UNKNOWN = ROOFLINE
+"""The palette whose colour of what is unknown scales have, too: it is far from all colours of a scale."""
 MAX_GROUPS = 12
 """Kernels that a legend names."""
 
@@ -91,6 +93,8 @@ def box_colours(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:
 
 def _ground(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:
     quiet = theme.classes["section" if box.node is None else "free"]
+    if _has_unknown_figure(box, color_by):
+        return UNKNOWN.colours("unknown", theme.dark)
     if color_by in ("cost", "bytes"):
         return heat(box.cost / most.cost if color_by == "cost" else box.bytes / most.bytes, theme.dark)
     if color_by == "numbers":
@@ -121,7 +125,9 @@ def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str,
         used = {dtype_of(box) for box in boxes}
         return [(name, OF_DTYPE[name]) for name in DTYPES if name in used and name in OF_DTYPE]
     if color_by in ("cost", "bytes", "numbers"):
-        return [(text, heat(share, theme.dark)) for share, text in zip(STOPS, _stops(boxes, color_by), strict=True)]
+        unknown = any(_has_unknown_figure(box, color_by) for box in boxes)
+        return [*((text, heat(share, theme.dark)) for share, text in zip(STOPS, _stops(boxes, color_by), strict=True)),
+                *([("unknown", UNKNOWN.colours("unknown", theme.dark))] if unknown else [])]
     if color_by == "fusion":
         groups = sorted({box.group for box in boxes if box.group is not None})
         found = [(f"%{name}", GROUPS[number % len(GROUPS)]) for number, name in groups[:MAX_GROUPS]]
@@ -132,6 +138,11 @@ def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str,
     used = {severity_of(box) or "none" if color_by == "findings" else box.category for box in boxes}
     palette = PALETTES[color_by]
     return [(name, palette.colours(name, theme.dark)) for name in palette.fills if name in used]
+
+
+def _has_unknown_figure(box: Box, color_by: str) -> bool:
+    """Whether nothing of the figure is known that the colour of a box shows."""
+    return color_by in ("cost", "bytes") and box.is_open and not (box.cost if color_by == "cost" else box.bytes)
 
 
 def _stops(boxes: Sequence[Box], color_by: str) -> list[str]:

@@ -38,8 +38,8 @@ class Box:
     """A node, or a closed section. ``inputs`` are operands that are written instead of drawn; ``tags`` say what is special:
     ``centre`` (asked for), ``open`` (some operands are not in the drawing), ``result``, ``highlight``. ``findings`` are those about what
     it shows, ``badges`` say what in it stands out. What its colour needs is in ``category``, ``group`` (number and name of its kernel or
-    fusion), ``bytes`` (of traffic) and ``number`` (the user's). In a comparison, ``change`` is the kind of its change, and ``partner`` a
-    number that it shares with its partner on the other side."""
+    fusion), ``bytes`` (of traffic), ``number`` (the user's) and ``is_open`` (whether part of its cost and traffic is unknown). In a
+    comparison, ``change`` is the kind of its change, and ``partner`` a number that it shares with its partner on the other side."""
 
     title: str
     work: str
@@ -60,6 +60,7 @@ class Box:
     group: tuple[int, str] | None = None
     bytes: float = 0.0
     number: float | None = None
+    is_open: bool = False
     change: str = ""
     partner: str = ""
 

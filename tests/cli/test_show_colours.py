@@ -37,7 +37,8 @@ def fills(dot: str) -> dict[str, str]:
 @pytest.mark.parametrize(("name", "content"), [
     ("n.json", json.dumps({"a": 4, "%b": 1.0, "nowhere": 9})), ("n.json", json.dumps([["a", 4], ["e/b", 1]])),
     ("n.json", json.dumps([{"name": "a", "value": 3}, {"name": "a", "value": 1}, {"name": "b", "time": 1}, {"name": "r", "value": None}])),
-    ("n.csv", "name,us\na,4\nb,1\n"), ("n.csv", "a;4\nb;1\nr;many\n"), ("n.tsv", "a\t4\nb\t1\n"),
+    ("n.csv", "name,us\na,4\nb,1\n"),
+    ("n.csv", "\ufeffa,4\nb,1\n"), ("n.json", json.dumps({"a": 1, "e/a": 3, "b": 1})), ("n.csv", "a;4\nb;1\nr;many\n"), ("n.tsv", "a\t4\nb\t1\n"),
     ("trace.json", json.dumps({"traceEvents": [
         {"ph": "X", "name": "a", "dur": 4}, {"ph": "X", "name": "op", "dur": 1, "args": {"hlo_op": "b", "hlo_module": "m(1)"}},
         {"ph": "X", "name": "a", "dur": 70, "args": {"hlo_module": "other"}}, {"ph": "M", "name": "a", "dur": 70}]})),

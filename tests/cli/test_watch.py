@@ -1,6 +1,7 @@
 """``show --watch`` draws again when the file changes, survives a file that cannot be read, and ends with Ctrl-C."""
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -11,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.api.redrawing import stamps
-from irscope.source.writing import writing
+from irscope.api.redrawing import CLEAR, repeat, stamps
 from tests.conftest import Cli
 
 TEXT = "HloModule m\nENTRY e {{\n p = f32[2] parameter(0)\n ROOT r = f32[2] {}(p)\n}}\n"
@@ -61,19 +61,39 @@ def test_nothing_is_drawn_without_a_change(tmp_path: Path) -> None:
     assert stamps([str(tmp_path)]) != folder
 
 
-def test_an_output_in_the_folder_that_is_watched_is_no_change(tmp_path: Path) -> None:
-    (tmp_path / "a.hlo").write_text(TEXT.format("tanh"))
-    output = str(tmp_path / "out.hlo")
-    before = stamps([str(tmp_path)], output)
-    for _ in range(2):
-        with writing(output) as stream:
-            stream.write(TEXT.format("tanh").encode())
-        assert stamps([str(tmp_path)], output) == before
-    (tmp_path / "b.hlo").write_text(TEXT.format("tanh"))
-    assert stamps([str(tmp_path)], output) != before
+def test_what_is_written_into_a_watched_folder_is_no_change(tmp_path: Path) -> None:
+    (tmp_path / "m.hlo").write_text(TEXT.format("tanh"))
+    written = tmp_path / "written.hlo"
+    before = stamps([str(tmp_path)], str(written))
+    written.write_text(TEXT.format("tanh"))
+    assert stamps([str(tmp_path)], str(written)) == before != stamps([str(tmp_path)])
 
 
-@pytest.mark.parametrize("file", ["-"])
-def test_standard_input_cannot_be_watched(file: str, cli: Cli) -> None:
-    done = cli("show", file, "--watch", input=TEXT.format("tanh"))
+def test_a_file_that_is_missing_at_the_start_is_an_error(tmp_path: Path, repo: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "irscope", "show", str(tmp_path / "nowhere.hlo"), "--watch"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(repo)}, timeout=60, check=False)
+    assert done.returncode == 2 and "nowhere.hlo" in done.stderr
+
+
+def test_only_a_terminal_that_shows_the_result_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def end() -> None:
+        raise KeyboardInterrupt
+
+    source = tmp_path / "m.hlo"
+    source.write_text(TEXT.format("tanh"))
+    for output, term, cleared in (("-", "xterm", True), ("-", "dumb", False), (str(tmp_path / "m.svg"), "xterm", False)):
+        screen = Screen()
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setenv("TERM", term)
+        with pytest.raises(KeyboardInterrupt):
+            repeat([str(source)], output, end, lambda text: None)
+        assert (CLEAR in screen.getvalue()) is cleared
+
+
+def test_standard_input_cannot_be_watched(cli: Cli) -> None:
+    done = cli("show", "-", "--watch", input=TEXT.format("tanh"))
     assert done.exit_code == 2 and "standard input" in done.stderr

@@ -44,6 +44,7 @@ def test_the_words_mean_what_they_mean_elsewhere(a: str, b: str) -> None:
     ("flops<abc", "1:7", "abc is none"), ("fused and", "1:10", "ends too early"), ("op<3", "1:3", "op is text"), ("op~[", "1:4", ""),
     ("fused=maybe", "1:7", "true or false"), ("near(", "1:6", "not closed"), ("path(a)", "1:1", "two nodes"), ("between(a)", "1:1", "two nodes"),
     ("dominators(a, b, c)", "1:1", "one or two nodes"), ("near(a, 2, hubs)", "1:1", "what it goes through"),
+    ("near(a, ²)", "1:1", "a node"), ("near(a, " + "9" * 5000 + ")", "1:1", "a node"),
     ("bytes", "1:1", "comparison"),
     ("op=dot dot", "1:8", "unexpected"), ("(" * 200 + "dot", "1:102", "more than 100"), ("op=~3", "1:4", "expected a value"),
 ])

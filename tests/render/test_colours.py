@@ -5,15 +5,15 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from irscope.render.categories import COLOUR_MODES, FINDINGS, GROUPS, PALETTES
+from irscope.render.categories import COLOUR_MODES, FINDINGS, GROUPS, PALETTES, ROOFLINE
 from irscope.render.classify import layout_of, roofline_of, sharding_of
 from irscope.render.detail import detail_view
 from irscope.render.dot import dot_text
 from irscope.render.kernel_plan import KernelPlan
 from irscope.render.overview import overview
-from irscope.render.palette import OF_DTYPE, STOPS, heat
+from irscope.render.palette import OF_CHANGE, OF_DTYPE, STOPS, contrast, heat
 from irscope.render.svg import svg_text
-from irscope.render.theme import DARK, LIGHT, legend
+from irscope.render.theme import DARK, LIGHT, Most, box_colours, legend
 from irscope.render.view import BoxOptions
 from irscope.source.visible import markup
 from tests.analysis.texts import FUSED, layers, survey
@@ -74,20 +74,24 @@ def test_classes_groups_scales_and_common_dtypes_differ(vision: str) -> None:
     for dark in (False, True):
         stops = [heat(share, dark).fill for share in STOPS]
         assert min(distance(a, b, vision) for a, b in pairwise(stops)) >= LEAST
+        unknown = ROOFLINE.colours("unknown", dark).fill
+        assert min(distance(heat(i / 100, dark).fill, unknown, vision) for i in range(101)) >= LEAST
     common = {name: OF_DTYPE[name].fill for name in ("f64", "f32", "bf16", "f16", "pred", "s32", "s8", "u8")}
     assert nearest(common, vision)[0] >= LEAST_OF_CLASSES
 
 
 def test_texts_are_legible_on_their_fills() -> None:
-    """Contrast of 4 to 1 or more; where the text is dark or white, no fill has less than 4.1 with the better of both."""
-    def luminance(fill: str) -> float:
-        return ((lab(fill, "usual")[0] + 16) / 116) ** 3
-    for palette in PALETTES.values():
-        for name in palette.fills:
-            for dark in (False, True):
-                colours = palette.colours(name, dark)
-                high, low = sorted((luminance(colours.fill), luminance(colours.text)), reverse=True)
-                assert (high + 0.05) / (low + 0.05) >= 4, (palette.title, name, dark)
+    """A contrast ratio of 4.5 or more, the least of WCAG 2.1 AA, for every palette, class, dtype, kernel and place on a scale."""
+    def luminance(fill: str) -> float:  # IEC 61966-2-1
+        red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (byte / 255 for byte in bytes.fromhex(fill[1:])))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    palettes = [palette.colours(name, dark) for palette in PALETTES.values() for name in palette.fills for dark in (False, True)]
+    scales = [heat(i / 200, dark) for i in range(201) for dark in (False, True)]
+    for colours in (*palettes, *scales, *GROUPS, *OF_DTYPE.values(), *OF_CHANGE.values(), *LIGHT.classes.values(), *DARK.classes.values()):
+        low, high = sorted((luminance(colours.fill), luminance(colours.text)))
+        ratio = (high + 0.05) / (low + 0.05)
+        assert ratio >= 4.5, (colours, ratio)
+        assert contrast(colours.fill, colours.text) == pytest.approx(ratio)
 
 
 @pytest.mark.parametrize(("type", "category"), [
@@ -107,7 +111,8 @@ def test_a_text_without_layouts_has_none() -> None:
 @pytest.mark.parametrize(("text", "category"), [
     ("{replicated}", "replicated"), ("{devices=[4,2]<=[8]}", "split"), ("{devices=[4,1,2]<=[8] last_tile_dim_replicate}", "split and replicated"),
     ("{devices=[2,2,2]<=[8] last_tile_dims={manual, replicated}}", "split and replicated"), ("{maximal device=3}", "one device"),
-    ("{manual}", "manual"), ("{{devices=[2,1]<=[2]}, {replicated}}", "split"), ("{{replicated}, {devices=[2,1]<=[2]}}", "replicated"), ("", "not stated"),
+    ("{manual}", "manual"), ("{{devices=[2,1]<=[2]}, {replicated}}", "split"), ("{{replicated}, {devices=[2,1]<=[2]}}", "replicated"),
+    ("{{devices=[2,1]<=[2]}, {devices=[1,2]<=[2] last_tile_dim_replicate}}", "split"), ("", "not stated"),
 ])
 def test_shardings(text: str, category: str) -> None:
     assert sharding_of(text) == category
@@ -186,3 +191,25 @@ def test_kernels_of_a_plan_have_the_colours_of_their_order() -> None:
 
 def test_a_box_shows_the_worst_finding() -> None:
     assert list(FINDINGS.fills)[:3] == ["error", "warning", "info"]
+
+
+UNREACHED = """HloModule m
+other {
+ p = f32[4] parameter(0)
+ ROOT n = f32[4] negate(p)
+}
+ENTRY e { ROOT x = f32[4] parameter(0) }"""
+
+
+@pytest.mark.parametrize("color_by", ["cost", "bytes"])
+def test_what_is_not_known_has_no_colour_of_the_scale(color_by: str) -> None:
+    """What the entry does not reach has no figures: its boxes are not those of a cost of 0."""
+    facts = survey(UNREACHED)
+    view = detail_view(facts, facts.module.graphs["other"], BoxOptions(color_by=color_by))
+    box = next(box for box in view.boxes if box.node is not None and box.node.name == "n")
+    for theme in (LIGHT, DARK):
+        assert box_colours(box, color_by, Most.of(view.boxes), theme) == ROOFLINE.colours("unknown", theme.dark)
+        assert legend(view.boxes, color_by, theme)[-1] == ("unknown", ROOFLINE.colours("unknown", theme.dark))
+    facts = survey(SHARDED)
+    known = detail_view(facts, facts.module.main(), BoxOptions(color_by=color_by))
+    assert len(legend(known.boxes, color_by, LIGHT)) == len(STOPS)

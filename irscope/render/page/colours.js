@@ -7,7 +7,14 @@ const FLOPS_PER_BYTE = 16, FAR = 0.25, NAMED = 12;
 function ground() { return page.dark ? "dark" : "light"; }
 function heatOf(share) {
   const [from, to] = SCALES[ground()], x = Math.sqrt(Math.min(1, Math.max(0, share))), mix = i => Math.round(from[i] + (to[i] - from[i]) * x);
-  return [`rgb(${mix(0)},${mix(1)},${mix(2)})`, "#8c8c8c", page.dark ? (x > 0.65 ? "#1f2328" : "#e6edf3") : x > 0.75 ? "#fff" : "#1f2328"];
+  const fill = [mix(0), mix(1), mix(2)];
+  return [`rgb(${fill})`, "#8c8c8c", legibleText(fill)];
+}
+// The text of enough contrast with a fill of red, green and blue, as palette.legible chooses it.
+function legibleText(fill) {
+  const linear = c => c <= 0.04045 * 255 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4, luminance = rgb => 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
+  const ground = luminance(fill) + 0.05, white = 1.05 / ground, ink = ground / (luminance([0x1f, 0x23, 0x28]) + 0.05);
+  return Math.max(white, ink) < 4.5 ? "#000000" : ink > white ? "#1f2328" : "#ffffff";
 }
 
 // The colours to choose from: those that this program has something for.
@@ -92,8 +99,9 @@ function groupNumber(g, v) {
 
 function colours(place) {
   const theme = page.data.themes[ground()], g = page.graph, palette = page.data.palettes[page.colour], quiet = place < 0 ? theme.classes.section : theme.classes.free;
+  if (hasUnknownFigure(place)) return unknownColours();
   if (page.colour === "cost") return heatOf(costOf(place) / page.most);
-  if (page.colour === "bytes") return heatOf((place >= 0 ? g.bytes(place) : g.sectionInfo(sectionOfPlace(place)).bytes) / page.mostBytes);
+  if (page.colour === "bytes") return heatOf(bytesOf(place) / page.mostBytes);
   if (page.colour === "numbers" && page.numbers) return numberOf(place) === undefined ? quiet : heatOf(numberOf(place) / page.largest);
   if (page.colour === "findings") return palette[ground()][palette.names.indexOf(page.view.extras.worst.get(place) || "none")];
   if (palette) return palette[ground()][placedCategories().get(place)] || quiet;
@@ -102,12 +110,21 @@ function colours(place) {
   if (page.colour === "dtype") return Object.hasOwn(page.data.dtypes, dtypeOf(place)) ? page.data.dtypes[dtypeOf(place)] : theme.classes.free;
   return theme.classes[g.klass(place)] || theme.classes.custom;
 }
+function bytesOf(place) { return place >= 0 ? page.graph.bytes(place) : page.graph.sectionInfo(sectionOfPlace(place)).bytes; }
+function unknownColours() { const { roofline } = page.data.palettes; return roofline[ground()][roofline.names.indexOf("unknown")]; }
+// Whether nothing of the figure is known that the colour of a box shows.
+function hasUnknownFigure(place) {
+  if (page.colour !== "cost" && page.colour !== "bytes") return false;
+  const open = place >= 0 ? page.graph.isOpen(place) : page.graph.sectionInfo(sectionOfPlace(place)).open;
+  return Boolean(open) && !(page.colour === "cost" ? costOf(place) : bytesOf(place));
+}
 function dtypeOf(place) { return page.graph.type(place).split("[")[0].replace(/^\(+/, ""); }
 
 // The colours that occur in the drawing, with their names.
 function meaning() {
   const theme = page.data.themes[ground()], all = [...page.view.items.keys()], places = all.filter(p => p >= 0), palette = page.data.palettes[page.colour];
-  const scale = text => page.data.heat[ground()].map(([share, ...shown]) => [text(share), shown]);
+  const unknown = all.some(hasUnknownFigure) ? [["unknown", unknownColours()]] : [];
+  const scale = text => [...page.data.heat[ground()].map(([share, ...shown]) => [text(share), shown]), ...unknown];
   if (page.colour === "cost") return scale(share => Math.round(100 * share) + " %");
   if (page.colour === "bytes") return scale(share => bytesText(share * page.mostBytes));
   if (page.colour === "numbers" && page.numbers) return scale(share => numberText(share * page.largest));

@@ -15,7 +15,7 @@ function stagesSlider() {
 }
 function stageWords() {
   const { stages, stagesLeftOut } = page.base, name = `${page.stage + 1} of ${stages.length}: ${stages[page.stage][0]}`, counts = stageCounts();
-  $("stage-name").textContent = visible(name + counts) + (stagesLeftOut ? ` (${stagesLeftOut} in the middle are not on the page)` : "");
+  $("stage-name").textContent = visible(name + counts) + (stagesLeftOut ? ` (${stagesLeftOut} more are not on the page)` : "");
   $("stage").setAttribute("aria-valuetext", visible(name));
 }
 

@@ -85,7 +85,7 @@ function openWhatFits(g) {
 function redo() { page.view = page.graph.layout(); sortItems(); outline(); crumbs(); legend(); draw(); }
 
 function sortItems() { page.sorted = [...page.view.items.values()].sort((a, b) => a.y - b.y); page.most = page.sorted.reduce((m, i) => Math.max(m, costOf(i.place)), 0) || 1;
-  page.mostBytes = page.sorted.reduce((m, { place }) => Math.max(m, place >= 0 ? page.graph.bytes(place) : page.graph.sectionInfo(sectionOfPlace(place)).bytes), 0) || 1;
+  page.mostBytes = page.sorted.reduce((m, { place }) => Math.max(m, bytesOf(place)), 0) || 1;
   page.largest = [...page.view.extras.numbers.values()].reduce((m, n) => Math.max(m, n), 0) || 1;
 }
 function costOf(place) {
