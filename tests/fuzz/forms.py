@@ -46,7 +46,8 @@ FORMS = {
 MORE = (0, 0, 0, 0, 0, 0, 0, 1, 1, 2)
 """How many options are added to a command line; one is drawn."""
 LEFT_OUT = {
-    "--load": "runs the Python code of its file", "--jobs": "starts processes; the forms say --jobs 1", "--help": "prints",
+    "--load": "runs the Python code of its file", "--watch": "ends at Ctrl-C alone",
+    "--jobs": "starts processes; the forms say --jobs 1", "--help": "prints",
     "--autotune": "compiles and times for seconds", "--bench": "times for a second", "--bench-seconds": "of --bench", "--runs": "of --bench",
     "--warmup": "of --bench",
 }
