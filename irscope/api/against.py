@@ -39,10 +39,10 @@ def node_changes(before: Module, after: Module) -> Changes:
         elif pair.after is None and pair.before is not None:
             removed += len(pair.before.nodes)
         for change in pair.changes:
-            if change.after is None:
+            if change.after is None or change.kind == "merged":
                 removed += 1
             else:
-                of[change.after] = "added" if change.before is None else "changed"
+                of[change.after] = "added" if change.kind in ("added", "duplicated") else "changed"
     of = {node: word for node, word in of.items() if node in mine}
     counts = [f"{sum(word == name for word in of.values())} {name}" for name in ("added", "changed")]
     return Changes(of, f"{', '.join(counts)}, {plural(removed, 'node')} removed" if of or removed else "no node changed")

@@ -132,7 +132,7 @@ def test_changes_against_another_dump(open_page: Open, tmp_path: Path) -> None:
     before = tmp_path / "before.hlo"
     before.write_text(RECOMPUTED.replace("exponential(other)", "tanh(other)"))
     shown = open_page(RECOMPUTED, "--against", str(before), "--color-by", "diff")
-    added = shown.value("[...page.view.items.keys()].filter(p => placedCategories().get(p) === 0).map(p => page.graph.names[p])")
-    assert added == ["exp"]
-    assert legend(shown) == ["added", "same"]
-    assert "1 added" in shown.details()
+    changed = shown.value("[...page.view.items.keys()].filter(p => placedCategories().get(p) === 1).map(p => page.graph.names[p])")
+    assert changed == ["exp"]
+    assert legend(shown) == ["changed", "same"]
+    assert "1 changed" in shown.details()
