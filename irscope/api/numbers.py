@@ -76,8 +76,8 @@ def _pair(one: object) -> Row | None:
 def _trace(events: list[dict[str, object]], module: str) -> Iterator[Row]:
     """The microseconds of each instruction: complete events; where events name their module, those of other modules are left out."""
     complete = [(event, args if isinstance(args := event.get("args"), dict) else {}) for event in events if event.get("ph") == "X"]
-    homes = [str(args.get("hlo_module") or "").partition("(")[0].lower() for _, args in complete]
-    here = module in homes
-    for (event, args), home in zip(complete, homes, strict=True):
-        if not here or home in ("", module):
+    modules = [str(args.get("hlo_module") or "").partition("(")[0].lower() for _, args in complete]
+    here = module in modules
+    for (event, args), named in zip(complete, modules, strict=True):
+        if not here or named in ("", module):
             yield args.get("hlo_op") or args.get("name") or event.get("name"), event.get("dur")

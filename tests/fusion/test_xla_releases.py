@@ -161,8 +161,8 @@ def test_the_policy_without_a_release_follows_the_text(metadata: str, release: s
 
 @pytest.mark.parametrize("metadata, release", WRITTEN[:4])
 def test_a_dump_of_another_release_than_the_one_named_is_told_apart(metadata: str, release: str) -> None:
-    told = [line for line in remarks(tanh(metadata), "xla-cpu@jaxlib-0.12.0.1") if "another release" in line]
-    assert len(told) == 1 and f"--policy xla-cpu@{release} decides as that one" in told[0]
+    said = [line for line in remarks(tanh(metadata), "xla-cpu@jaxlib-0.12.0.1") if "another release" in line]
+    assert len(said) == 1 and f"--policy xla-cpu@{release} decides as that one" in said[0]
     assert not any("another release" in line for line in remarks(tanh(metadata), f"xla-cpu@{release}"))
 
 
@@ -170,9 +170,9 @@ def test_a_dump_of_another_release_than_the_one_named_is_told_apart(metadata: st
 def test_xla_gpu_tells_such_a_dump_too(metadata: str, release: str) -> None:
     text = load(HEAD + f"  ROOT t = f32[4]{{0}} tanh(x), {metadata}\n}}\n").module()
     for policy in ("xla-gpu", "xla-gpu@jaxlib-0.4.38", "xla-gpu@jaxlib-0.4.35-instruction-fusion"):
-        told = [line for line in remarks(text, policy) if "another release" in line]
-        assert len(told) == ((policy == "xla-gpu") != (release == "jaxlib-0.12.0.1"))
-        assert all(f"--policy xla-gpu@{release} decides as that one" in line for line in told)
+        said = [line for line in remarks(text, policy) if "another release" in line]
+        assert len(said) == ((policy == "xla-gpu") != (release == "jaxlib-0.12.0.1"))
+        assert all(f"--policy xla-gpu@{release} decides as that one" in line for line in said)
 
 
 def test_every_policy_names_its_version() -> None:

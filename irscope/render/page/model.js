@@ -255,7 +255,7 @@ class GraphModel {
   }
 
   // Places and frames with coordinates. Every open section is laid out by itself, inner ones first; to the outer one it is a box.
-  // ``collects``: a layout of several stages that is told of the boxes, and not yet solved.
+  // ``collects``: a layout of several stages that receives the boxes and is not solved yet.
   layout(collects) {
     const shared = collects ? null : sharedLayout(this), hider = this.hiders(), { links, stubs } = this.links(hider), extras = this.extras(hider), items = new Map(), levels = new Map();
     const visible = s => s === 0 || hider[this.parent[s]] === null;
