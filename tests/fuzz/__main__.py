@@ -4,6 +4,7 @@
     python -m tests.fuzz --sample 8000                                                         the corpus and drawn inputs, without coverage
     python -m tests.fuzz --replay FILE...                                                      inputs of files, and what becomes of them
     python -m tests.fuzz --minimise FILE...                                                    the same, made small
+    python -m tests.fuzz --record                                                              the counts of the state, kept in the repository
     python -m tests.fuzz --distil                                                              the corpus of the repository, chosen again with the state's
 
 The status is 1 when an input showed a defect.
@@ -96,6 +97,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, metavar="N", help="the corpus of the repository and N inputs of --seed, without coverage and state")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--distil", action="store_true", help="choose the corpus of the repository from it and the state's")
+    parser.add_argument("--record", action="store_true", help="keep the counts of the state in the repository, for a campaign elsewhere")
     parser.add_argument("--minimise", type=Path, nargs="+", metavar="FILE")
     args = parser.parse_args()
     if args.sample is not None:
@@ -112,6 +114,9 @@ def main() -> int:
         print(f"{len(chosen)} of {len(given)} entries, {sum(map(len, chosen))} bytes")
         return 0
     state = State(args.state)
+    if args.record:
+        state.record()
+        return 0
     if state.restarted:
         print(f"irscope has changed; counted again from zero: {', '.join(state.restarted)}", file=sys.stderr)
     campaign = Campaign(state, random.Random(state.total.total() if args.seed is None else args.seed), tuple(args.formats))

@@ -18,7 +18,7 @@ from tests.programs.verdict import Verdict
 from tests.programs.workers import Worker
 
 TWICE = MEASURED = 64
-"""One of so many inputs is run twice; of one, all lines are counted again, which shows what rooms its kind of command line uses."""
+"""One of so many inputs is run twice; of one, and of all that the corpus had, all lines are counted again, which shows what folders its cell uses."""
 KEPT = 20_000
 """Bytes of an input beyond which it does not join the corpus."""
 WRITTEN = 1000
@@ -61,7 +61,7 @@ class Campaign:
                         entry, path = next(source)
                         data = encode(entry)
                         self.number += 1
-                        worker.give(data, self.number % TWICE == 1, self.number % MEASURED == 0)
+                        worker.give(data, self.number % TWICE == 1, path is not None or self.number % MEASURED == 0)
                         busy[worker] = entry, data, path
                 wait([worker.here for worker in busy], 0.5)
                 for worker in list(busy):

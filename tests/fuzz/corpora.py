@@ -19,7 +19,7 @@ LONGEST = 20_000
 DEEP = 0.85
 """How often a deep entry is drawn: what changes a sound text is often sound, and errors are only so many."""
 
-BY_FORMAT = 0.5
+BY_FORMAT = 0.9
 """How often a format is drawn first, so that each comes up however many entries the others have."""
 
 
@@ -45,7 +45,7 @@ class Corpus:
     def draw(self, rng: random.Random) -> Entry:
         """An entry; those that came last, which reached something new, come more often."""
         if rng.random() < BY_FORMAT:
-            among = self.formats[rng.choice(sorted(self.formats))]
+            among = self.formats[rng.choice(sorted(self.formats.keys() - {"none"}))]
         else:
             among = self.deep if self.deep and (not self.other or rng.random() < DEEP) else self.other
         at = rng.randrange(len(among))

@@ -1,4 +1,4 @@
-"""Which lines of irscope an input was the first to reach.
+"""Which lines of irscope's functions an input was the first to reach.
 
 Where Python has ``sys.monitoring`` (3.12), a line calls back once and is switched off, so that coverage costs next to nothing
 (docs/why/own-fuzzer.md has the figures). Python 3.11 traces calls and lines, which takes four times as long.
@@ -6,6 +6,7 @@ Where Python has ``sys.monitoring`` (3.12), a line calls back once and is switch
 from __future__ import annotations
 
 import sys
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -53,7 +54,7 @@ class Coverage:
         return new
 
     def _line(self, code: CodeType, line: int) -> Any:
-        if code.co_filename.startswith(_WITHIN):
+        if code.co_filename.startswith(_WITHIN) and code.co_flags & CO_OPTIMIZED:  # a module runs once, for whichever input imports it
             self._new.add((code.co_filename[len(_WITHIN):], line))
         return MONITORING.DISABLE if MONITORING is not None else None
 
@@ -69,6 +70,6 @@ class Coverage:
 
 
 def unit(file: str) -> str:
-    """What a file belongs to, which is what a changed file spoils the counts of: its room, or in ``cli`` the file itself."""
-    room = file.partition("/")[0]
-    return file if room == "cli" else room.removesuffix(".py")
+    """What a file belongs to, which is what a changed file spoils the counts of: its folder, or in ``cli`` and at the top the file itself."""
+    folder, _, name = file.rpartition("/")
+    return file if folder == "cli" else folder or name.removesuffix(".py")

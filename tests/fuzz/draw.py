@@ -17,7 +17,7 @@ from tests.fuzz.spoil import MAX_TEXT, Mutator
 from tests.fuzz.vary import Variation
 from tests.programs.campaign import program_of
 
-PROGRAM = 0.4
+PROGRAM = 0.2
 """How often the text is a random program (tests/programs), which is sound, and not one of the corpus."""
 SPOILED = 0.1
 """How often a text is spoiled; it is varied otherwise, so that it often stays sound."""

@@ -25,7 +25,7 @@ PATIENCE = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Judged(Verdict):
-    """The outcome of an input; lines and features that this process reached first; rooms that it used, where they were measured."""
+    """The outcome of an input; lines and features that this process reached first; folders of irscope that it used, where they were measured."""
 
     outcome: Outcome = field(default_factory=lambda: Outcome(None))
     new: frozenset[str] = frozenset()

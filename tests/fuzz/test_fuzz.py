@@ -28,7 +28,7 @@ from tests.fuzz.forms import FORMS, LEFT_OUT, WORDS, Draw, command_line, option
 from tests.fuzz.judge import Judged, defect_of, new_worker
 from tests.fuzz.minimise import smaller
 from tests.fuzz.promises import broken_promise
-from tests.fuzz.state import State, units
+from tests.fuzz.state import State, by_kind, units
 from tests.fuzz.target import Outcome, at_most, run_entry
 from tests.programs.campaign import program_of
 from tests.programs.verdict import Verdict
@@ -226,49 +226,67 @@ def test_coverage_tells_lines_once(tmp_path: Path) -> None:
         sys.settrace(before)
 
 
-def count(state: State, name: str, inputs: int, deep: int, bad: bool = False, rooms: frozenset[str] = frozenset()) -> None:
+def count(state: State, name: str, inputs: int, deep: int, bad: bool = False, rooms: frozenset[str] = frozenset(), format: str = "hlo") -> None:
     for number in range(inputs):
-        state.add(name, "hlo", Judged("clean", outcome=Outcome(0, deep=number < deep), rooms=rooms), bad)
+        state.add(name, format, Judged("clean", outcome=Outcome(0, deep=number < deep), rooms=rooms), bad)
 
 
-def test_a_defect_restarts_the_count_of_its_kind(tmp_path: Path) -> None:
-    state = State(tmp_path)
+def test_a_defect_restarts_the_count_of_its_cell(tmp_path: Path) -> None:
+    state = State(tmp_path, tmp_path / "none.json")
     count(state, "lint", 5, 3)
+    count(state, "lint", 2, 1, format="relay")
     count(state, "opt", 4, 2)
     count(state, "lint", 1, 0, bad=True)
     count(state, "lint", 2, 1)
-    assert (state.total["lint"], state.clean["lint"], state.deep["lint"], state.clean["opt"]) == (8, 2, 1, 4)
-    assert state.formats == {"hlo": 2}
+    assert state.total == {"lint: hlo": 8, "lint: relay": 2, "opt: hlo": 4}
+    assert state.clean == {"lint: hlo": 2, "lint: relay": 2, "opt: hlo": 4} and state.deep == {"lint: hlo": 1, "lint: relay": 1, "opt: hlo": 2}
+    assert by_kind(state.clean) == {"lint": 4, "opt": 4}
+    assert "| lint | 10 | 4 | 5 | 2 |" in "\n".join(state.report()) and "hlo 6, relay 2." in "\n".join(state.report())
 
 
-def test_a_changed_room_restarts_the_kinds_that_use_it(tmp_path: Path) -> None:
-    state = State(tmp_path)
+def test_a_changed_folder_restarts_the_cells_that_use_it(tmp_path: Path) -> None:
+    state = State(tmp_path, tmp_path / "none.json")
     count(state, "lint", 3, 3, rooms=frozenset({"lint", "formats"}))
     count(state, "opt", 4, 2, rooms=frozenset({"passes", "formats"}))
     count(state, "rule", 1, 0)
     assert state.learn(frozenset({"a.py:1"})) and not state.learn(frozenset({"a.py:1"}))
     state.keep("lint", "status 3", "why", encode(show()))
     state.write()
-    again = State(tmp_path)
+    again = State(tmp_path, tmp_path / "none.json")
     assert (again.clean, again.restarted, again.known, list(again.defects)) == (state.clean, [], {"a.py:1"}, ["status 3"])
     changed = {**units(), "passes": "other"}
-    assert again.restart(changed) == ["opt", "rule"], "what rooms rule uses has not been measured"
-    assert again.clean["lint"] == 3 and again.clean["opt"] == 0 and again.total["opt"] == 4
+    assert again.restart(changed) == ["opt: hlo", "rule: hlo"], "what folders rule uses has not been measured"
+    assert again.clean["lint: hlo"] == 3 and again.clean["opt: hlo"] == 0 and again.total["opt: hlo"] == 4
 
 
 def test_another_irscope_begins_with_what_is_known(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = State(tmp_path, tmp_path / "none.json")
     state.learn(frozenset({"a.py:1"}))
     state.keep("lint", "status 3", "why", encode(show()))
     state.tree = "another"
     state.write()
-    again = State(tmp_path)
+    again = State(tmp_path, tmp_path / "none.json")
     assert (again.known, again.defects) == (set(), {})
     assert [decode(path.read_bytes()) for path in (tmp_path / "replay").glob("*.case")] == [show()]
 
 
-def test_units_are_rooms_and_files_of_the_command_line() -> None:
-    assert {"lint", "api", "cli/opt.py"} <= set(units()) and "cli" not in units()
+def test_a_campaign_in_a_new_folder_goes_on_from_the_record(tmp_path: Path) -> None:
+    record = tmp_path / "campaign.json"
+    state = State(tmp_path / "one", record)
+    count(state, "lint", 3, 2, rooms=frozenset({"lint"}))
+    count(state, "opt", 1, 1, bad=True, rooms=frozenset({"passes"}))
+    state.keep("opt", "status 3", "why", encode(show()))
+    state.learn(frozenset({"a.py:1"}))
+    state.cpu = 7.0
+    state.write()
+    state.record()
+    other = State(tmp_path / "two", record)
+    assert (other.total, other.clean, other.deep, other.cpu) == (state.total, {"lint: hlo": 3, "opt: hlo": 0}, {"lint: hlo": 2, "opt: hlo": 0}, 7.0)
+    assert (other.known, other.defects) == (set(), {}), "what was reached, and the inputs of defects, are in the other folder"
+
+
+def test_units_are_folders_and_files_of_the_command_line() -> None:
+    assert {"lint", "lint/rules", "formats/hlo", "version", "cli/opt.py"} <= set(units()) and "cli" not in units()
 
 
 def test_protos_are_changed_within_their_framing() -> None:
