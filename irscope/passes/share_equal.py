@@ -7,6 +7,7 @@ from irscope.graph import Builder, Effect, Graph, Module, Node, copy_node, rewri
 from irscope.graph.numbering import Numbering
 from irscope.ops import hlo
 from irscope.passes.base import Pass, per_graph
+from irscope.passes.torch_effects import written_values
 
 
 class ShareEqual(Pass):
@@ -16,8 +17,8 @@ class ShareEqual(Pass):
         b = f32[2] negate(x)                   ->       ROOT r = f32[2] add(a, a)
         ROOT r = f32[2] add(a, b)
 
-    Merges only pure nodes. ``skip`` names operators to leave unchanged, like the callback of TVM's EliminateCommonSubexpr:
-    ``share-equal{skip=add+cast}``.
+    Merges only pure nodes, and no values whose memory a statement may write in place. ``skip`` names operators to leave unchanged, like the
+    callback of TVM's EliminateCommonSubexpr: ``share-equal{skip=add+cast}``.
     """
 
     name = "share-equal"
@@ -29,10 +30,13 @@ class ShareEqual(Pass):
     def run(self, module: Module) -> Module:
         numbering = Numbering()
         canonical: dict[int, Graph] = {}
+        main = module.main()
 
         def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
             shared = {old: canonical[numbering.graph(new)] for old, new in became.items()}
-            made = see_through(rewrite(graph, _Sharing(numbering.values(graph, self._is_alone, shared), shared).rule, shared), graph)
+            written = written_values(graph, graph is main) if module.dialect.writes_in_place and not module.is_primitive else None
+            numbers = numbering.values(graph, lambda node: self._is_alone(node) or (written is not None and written[node.index]), shared)
+            made = see_through(rewrite(graph, _Sharing(numbers, shared).rule, shared), graph)
             canonical.setdefault(numbering.graph(made), made)
             return made
         return per_graph(module, change)

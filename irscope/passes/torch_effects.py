@@ -6,7 +6,8 @@ from functools import cache
 from itertools import accumulate
 
 from irscope.formats.torchscript.operators import overloads
-from irscope.graph import Node
+from irscope.graph import Graph, Node
+from irscope.graph.walk import callees_first_of
 from irscope.ops.sets import hlo, torchscript
 
 CONSTANT, LIST = torchscript("prim::Constant"), torchscript("prim::ListConstruct")
@@ -16,6 +17,11 @@ BUILDING = hlo("parameter tuple get-tuple-element constant") | torchscript(
     "aten::Bool aten::ScalarImplicit"
 )
 """Lines of the language itself that read and build values."""
+HOLDING = hlo("tuple get-tuple-element") | torchscript(
+    "prim::ListConstruct prim::TupleConstruct prim::ListUnpack prim::TupleUnpack prim::TupleIndex prim::unchecked_cast prim::ConstantChunk"
+)
+"""Those whose results hold, or are, tensors of their operands."""
+ATTRIBUTE = torchscript("prim::GetAttr")
 
 
 def may_write(node: Node) -> bool:
@@ -32,6 +38,57 @@ def _may_write(name: str) -> bool:
 def writes_before(nodes: Sequence[Node]) -> list[int]:
     """By index, how many statements up to and including this one may write."""
     return list(accumulate(int(may_write(node)) for node in nodes))
+
+
+def written_values(graph: Graph, is_entry: bool) -> list[bool] | None:
+    """By index, whether a statement may write in place to the memory of a node's result or of one of its operands; None if none writes.
+
+    Values share memory where one is a view of the other or holds it, where attributes have the same name, and where they are parameters
+    of a block, which may be called with views of one tensor. Inputs of the entry are different tensors.
+    """
+    nodes = graph.nodes
+    targets = [_targets(node) for node in nodes]
+    if not any(targets):
+        return None
+    above = list(range(len(nodes)))
+
+    def root(index: int) -> int:
+        while above[index] != index:
+            above[index] = index = above[above[index]]
+        return index
+
+    attributes: dict[object, int] = {}
+    for node in nodes:
+        if node.op in ATTRIBUTE:
+            above[root(node.index)] = root(attributes.setdefault(node.attrs.get("name"), node.index))
+        for operand in (*_shared(node), *targets[node.index]):
+            above[root(node.index)] = root(operand.index)
+    if not is_entry:
+        for param in graph.params:
+            above[root(param.index)] = root(graph.params[0].index)
+    written = {root(operand.index) for operands in targets for operand in operands}
+    return [any(root(value.index) in written for value in (node, *node.operands)) for node in nodes]
+
+
+def _targets(node: Node) -> Sequence[Node]:
+    """The operands that a statement may write to."""
+    if node.op in BUILDING:
+        return ()
+    if node.bodies and not any(_targets(inner) for body in callees_first_of(node.bodies) for inner in body.nodes if not inner.bodies):
+        return ()
+    name = node.op.name
+    found = overloads(name) or overloads(name.removesuffix("_"))
+    if found is None or len(node.operands) > max(len(choice.schema.arguments) for choice in found.choices):
+        return [operand for operand in node.operands if not small_value(operand)]  # unknown, or with an argument out=
+    return node.operands[:1] if name.endswith("_") and not name.endswith("__") else ()
+
+
+def _shared(node: Node) -> Sequence[Node]:
+    """The operands whose memory a result may share."""
+    if node.op in HOLDING or node.bodies:
+        return [operand for operand in node.operands if not small_value(operand)]
+    found = overloads(node.op.name)
+    return node.operands[:1] if found is not None and any(choice.style in ("view", "alias") for choice in found.choices) else ()
 
 
 def small_value(node: Node) -> bool:

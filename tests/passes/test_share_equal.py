@@ -6,6 +6,7 @@ import pytest
 import irscope
 from irscope.diff import compare
 from irscope.formats.relay import print_module
+from irscope.formats.torchscript import print_module as print_statements
 from irscope.passes import pass_named
 from irscope.passes.manager import chosen
 from tests.passes.relay_runs import meaning_stays
@@ -94,3 +95,68 @@ def @main(%n: int32) -> int32 {
     assert [n.op.name for n in body.nodes if n.op.name not in ("parameter", "constant")] == ["subtract", "call", "add"]
     text = print_module(made)
     assert text.count("def @") == 2 and compare(made, irscope.load(text).module()).same
+
+
+WRITES = {
+    "a value between its two readers": ("""
+      %a : Float(4) = aten::exp(%y)
+      %w : Float(4) = aten::add_(%y, %x, %c1)
+      %b : Float(4) = aten::exp(%y)""", 2),
+    "a view of it": ("""
+      %v : Float(2, 2) = aten::view(%y, %shape)
+      %a : Float(4) = aten::exp(%y)
+      %w : Float(2, 2) = aten::mul_(%v, %c2)
+      %b : Float(4) = aten::exp(%y)""", 2),
+    "one of two equal copies": ("""
+      %a : Float(4) = aten::clone(%y, %none)
+      %w : Float(4) = aten::mul_(%a, %c2)
+      %b : Float(4) = aten::clone(%y, %none)""", 2),
+    "an element of a list": ("""
+      %l : Tensor[] = prim::ListConstruct(%y, %x)
+      %a : Float(4) = aten::exp(%y)
+      %p : Tensor, %q : Tensor = prim::ListUnpack(%l)
+      %w : Float(4) = aten::mul_(%p, %c2)
+      %b : Float(4) = aten::exp(%y)""", 2),
+    "a branch": ("""
+      %a : Float(4) = aten::exp(%y)
+      %i : Float(4) = prim::If(%t)
+        block0():
+          %w : Float(4) = aten::mul_(%y, %c2)
+          -> (%w)
+        block1():
+          -> (%x)
+      %b : Float(4) = aten::exp(%y)""", 2),
+    "another value": ("""
+      %o : Float(4) = aten::clone(%x, %none)
+      %a : Float(4) = aten::exp(%y)
+      %w : Float(4) = aten::mul_(%o, %c2)
+      %b : Float(4) = aten::exp(%y)""", 1),
+    "nothing": ("""
+      %a : Float(4) = aten::exp(%y)
+      %i : Float(4) = prim::If(%t)
+        block0():
+          %w : Float(4) = aten::mul(%y, %c2)
+          -> (%w)
+        block1():
+          -> (%x)
+      %b : Float(4) = aten::exp(%y)""", 1),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_values_that_a_statement_writes_in_place_stay_apart(what: str) -> None:
+    lines, left = WRITES[what]
+    text = f"""graph(%x : Float(4)):
+      %none : NoneType = prim::Constant()
+      %t : bool = prim::Constant[value=1]()
+      %c1 : int = prim::Constant[value=1]()
+      %c2 : int = prim::Constant[value=2]()
+      %shape : int[] = prim::ListConstruct(%c2, %c2)
+      %y : Float(4) = aten::neg(%x){lines}
+      %r : Float(4) = aten::sub(%a, %b, %c1)
+      return (%r)
+    """
+    made = pass_named("share-equal").run(irscope.load(text).module())
+    clones = "clone" if "clone(%y" in lines else "exp"
+    assert sum(n.op.name == f"aten::{clones}" and n.operands[0].name == "y" for n in made.main().nodes) == left
+    assert irscope.verify(text, print_statements(made)).same
