@@ -71,8 +71,11 @@ class Tensors:
     # ------------------------------------------------------------------ constants
 
     def array(self, value: object, dtype: DType) -> Node:
-        """A constant from anything that numpy takes."""
-        array = np.asarray(value).astype(dtype.numpy())
+        """A constant from anything that numpy takes. Raises TypeFault for what is no number of at most 64 bits."""
+        given = np.asarray(value)
+        if given.dtype.hasobject:
+            raise TypeFault("an operand is not a number of at most 64 bits")
+        array = given.astype(dtype.numpy())
         type = TensorType(dtype, array.shape)
         return self.emit("constant", (), {"literal": Literal.of(array, type)}, type=type)
 

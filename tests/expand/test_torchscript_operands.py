@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import random
+import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from irscope.ops.checked import Items, Sizes, in_step
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import lookup_declared
 from irscope.source import UserError
-from tests.expand.torchscript_runs import graph, module_of
+from tests.expand.torchscript_runs import graph, module_of, run
 
 DRAWS = 4_000
 MODULE = load("graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()\n  return (%1)\n", format="torchscript").module()
@@ -179,3 +181,29 @@ def test_numbers_of_a_text_make_no_table_of_any_size(call: str, constants: list[
     given = {"x": (3,), "y": (1, 2, 6), "e": (3, 0), "k": (3, 0)}
     with pytest.raises(UserError, match=message):
         expand(bind_types(module, given, {"x": "f32", "y": "f32", "e": "f32", "k": "s64"}))
+
+
+SCATTERS: dict[str, tuple[tuple[int, ...], Callable[[np.ndarray], np.ndarray]]] = {
+    "diagonal_scatter(%x, %y, %0, %0, %1)": ((3,), lambda x: np.einsum("ii->i", x[:, :3])),
+    "select_scatter(%x, %y, %1, %1)": ((3,), lambda x: x[:, 1]),
+    "slice_scatter(%x, %y, %1, %0, %1, %1)": ((3, 1), lambda x: x[:, :1]),
+}
+"""By call: the shape of the part that is replaced, and that part of an array, as a view."""
+
+
+@pytest.mark.parametrize("call", SCATTERS)
+def test_what_is_scattered_has_the_shape_of_the_part(call: str) -> None:
+    """As torch asks of it; an element type that differs is converted."""
+    text = graph(f"""
+        %0 : int = prim::Constant[value=0]()
+        %1 : int = prim::Constant[value=1]()
+        %r : Tensor = aten::{call}
+        return (%r)
+    """, "%x : Tensor, %y : Tensor")
+    x, (shape, part) = np.zeros((3, 4), np.float32), SCATTERS[call]
+    got = run(text, x=x, y=np.arange(1, 4).reshape(shape))[0]
+    part(x)[...] = np.arange(1, 4).reshape(shape)
+    np.testing.assert_array_equal(got, x)
+    for wrong in ((2,), (), (1, 1), (3, 4)):
+        with pytest.raises(UserError, match=re.escape(f"expected a source of shape {list(shape)}, like the part that it replaces, got {list(wrong)}")):
+            run(text, x=x, y=np.ones(wrong, np.float32))

@@ -9,6 +9,7 @@ from irscope.expand.frames import Frame, Framed
 from irscope.formats.torchscript.abstract import TensorStorage
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Graph, Node
+from irscope.ops.faults import TypeFault
 
 
 class FramedTorch(Framed, Torch):
@@ -49,6 +50,8 @@ class FramedTorch(Framed, Torch):
         """The value of an integer scalar that determines a size, for the given inputs. Raises ValueError where it cannot be computed."""
         if self.measure is None or self.frame.outer is not None:
             return super().size_from_data(node)
+        if self.shape(node) or not self.dtype(node).is_integer:
+            raise TypeFault(f"the size of the result is an integer, not {self.type(node)}")
         return self.measure(node)
 
     def is_own(self, node: Node) -> bool:

@@ -214,7 +214,7 @@ def _convolution(asked: ShapeRequest) -> Shape | None:
     stride, padding, dilation = (v if isinstance(v, list) else [v] for v in values[3:6])
     n = len(stride)
     bias = _shape(values[2])
-    if x is None or (result is None and bias is None):
+    if x is None or (result is None and bias is None) or min(len(x), len(result or x)) <= n:
         return None
     out = result[-n - 1] if result else bias[0] if bias else 0
     if place == 2:
@@ -223,6 +223,8 @@ def _convolution(asked: ShapeRequest) -> Shape | None:
         return None
     padding = [0] * n if padding == ["valid"] else padding
     extra = values[7] if transposed else [0] * n
+    if not n == len(padding) == len(dilation) == len(extra) or min((*stride, *dilation, groups)) < 1:
+        return None  # operands that aten refuses
     kernel = []
     for i in range(n):
         size, made, s, p, d = x[i - n], result[i - n], stride[i], padding[i], dilation[i]

@@ -84,7 +84,11 @@ class Torch(Tensors):
 
     def array(self, value: object, dtype: DType) -> Node:
         """A constant from anything that numpy takes, or the node of a number that depends on data."""
-        return self.convert(value.node, dtype) if isinstance(value, Scalar) else super().array(value, dtype)
+        if isinstance(value, Scalar):
+            return self.convert(value.node, dtype)
+        if isinstance(value, int) and value > END and dtype.is_signed:
+            raise TypeFault("an int does not fit into int64, the type of an int of torch")
+        return super().array(value, dtype)
 
     def alike(self, *xs: Node | None) -> None:
         """Check that the operands of a product have equal element types, which torch does not promote. Raises TypeFault."""

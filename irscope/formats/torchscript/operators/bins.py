@@ -7,6 +7,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S32, S64
+from irscope.ops.faults import TypeFault
 
 
 @operator("one_hot(Tensor self, int num_classes=-1)")
@@ -39,6 +40,8 @@ def searchsorted(t: Torch, edges: Node, x: Node, narrow: bool, right: bool, side
 
 @operator("bincount(Tensor self, Tensor? weights=None, int minlength=0)")
 def bincount(t: Torch, x: Node, weights: Node | None, least: int) -> Node:
+    if t.rank(x) != 1 or not t.dtype(x).is_integer:
+        raise TypeFault(f"it takes a tensor of one dimension of integers, not {t.type(x)}")
     n = max(least, t.size_from_data(t.plus(t.max(x, [0]), 1)) if prod(t.shape(x)) else 0)
     hits = t.compare("EQ", t.unsqueeze(x, 1), t.iota((t.shape(x)[0], n), 1, t.dtype(x)))
     if weights is None:

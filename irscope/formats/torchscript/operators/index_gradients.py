@@ -9,6 +9,7 @@ from irscope.formats.torchscript.operators import alias, operator
 from irscope.formats.torchscript.operators.indexing import embedding_bag, wrapped
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diagonal
+from irscope.formats.torchscript.operators.slices import with_part
 from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.formats.torchscript.torch import Torch
@@ -47,7 +48,7 @@ def select_backward(t: Torch, grad: Node, shape: list[int], dim: int, index: int
 @operator("diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2)")
 def diagonal_backward(t: Torch, grad: Node, shape: list[int], offset: int, dim1: int, dim2: int) -> Node:
     zeros = _zeros(t, shape, grad)
-    return diagonal(t, zeros, offset, dim1, dim2).into(zeros, grad) if prod(t.shape(grad)) else zeros
+    return with_part(t, zeros, diagonal(t, zeros, offset, dim1, dim2), grad) if prod(t.shape(grad)) else zeros
 
 
 @operator("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq)")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from irscope.formats.torchscript.abstract import TensorView
 from irscope.formats.torchscript.operators import operator, view
+from irscope.formats.torchscript.operators.slices import with_part
 from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node, TensorType
@@ -48,13 +49,16 @@ def diagonal(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> TensorView
         kept = at.with_dims(others)
         return replace(kept, sizes=(*kept.sizes, n), strides=(*kept.strides, at.strides[a] + at.strides[b]),
                        offset=None if at.offset is None else at.offset + start)
-    return TensorView(read, lambda base, new: diagonal_scatter(t, base, new, offset, a, b), place)
+    return TensorView(read, lambda base, new: _with_diagonal(t, base, new, offset, a, b), place)
 
 
 @operator("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1)")
 def diagonal_scatter(t: Torch, x: Node, source: Node, offset: int, dim1: int, dim2: int) -> Node:
-    """``x`` with another diagonal."""
-    a, b = t.dim(x, dim1), t.dim(x, dim2)
+    return with_part(t, x, diagonal(t, x, offset, dim1, dim2), source)
+
+
+def _with_diagonal(t: Torch, x: Node, source: Node, offset: int, a: int, b: int) -> Node:
+    """``x`` with another diagonal of the matrices in dimensions ``a`` and ``b``."""
     rows, columns = t.iota(t.shape(x), a, S64), t.iota(t.shape(x), b, S64)
     on = t.compare("EQ", t.plus(rows, offset), columns)
     n = t.shape(source)[-1]

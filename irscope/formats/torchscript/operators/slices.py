@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from irscope.formats.torchscript.abstract import Scalar, TensorView
 from irscope.formats.torchscript.operators import operator, view
-from irscope.formats.torchscript.strides import Strided
+from irscope.formats.torchscript.strides import Strided, contiguous
 from irscope.formats.torchscript.torch import END, Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
@@ -44,6 +44,15 @@ def piece(t: Torch, d: int, start: int, limit: int, step: int = 1, drop: bool = 
         part = at.with_dim(d, max(0, -(-(limit - start) // step)), at.strides[d] * step, start * at.strides[d])
         return part.without_dim(d) if drop else part
     return TensorView(read, write, place)
+
+
+def with_part(t: Torch, x: Node, part: TensorView, source: Node) -> Node:
+    """A copy of ``x`` with ``source`` in a part of it. Raises TypeFault where ``source`` has another shape than the part."""
+    at = part.place(contiguous(t.shape(x)))
+    assert at is not None, "a select, slice or diagonal of strided data is strided"
+    if t.shape(source) != at.sizes:
+        raise TypeFault(f"expected a source of shape {list(at.sizes)}, like the part that it replaces, got {list(t.shape(source))}")
+    return part.into(x, t.convert(source, t.dtype(x)))
 
 
 def bounds(n: int, start: int | None, end: int | None) -> tuple[int, int]:
