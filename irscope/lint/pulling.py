@@ -146,7 +146,7 @@ def _parts(keeper: Node) -> list[Part]:
     if keeper.op is hlo.slice:
         cuts = enumerate(Slice.of(keeper).slice)
         return [Part(keeper, d, shape[d], n, start, stride) for d, (start, limit, stride) in cuts
-                if 0 < (n := len(range(start, limit, stride))) < shape[d]]
+                if 0 < (n := -(-(limit - start) // stride)) < shape[d]]
     if keeper.op is hlo.dynamic_slice:
         sizes = DynamicSlice.of(keeper).dynamic_slice_sizes
         return [Part(keeper, d, shape[d], n) for d, n in enumerate(sizes) if 0 < n < shape[d] and len(keeper.operands) == 1 + len(shape)]

@@ -72,6 +72,8 @@ def test_only_small_factors_are_mixed() -> None:
     ("ENTRY e { x = f32[8] parameter(0)\n ROOT r = f32[8] fft(x), fft_type=FFT, fft_length={8} }", "complex"),
     ("ENTRY e { x = c64[8] parameter(0)\n ROOT r = c64[5] fft(x), fft_type=RFFT, fft_length={8} }", "f32 or f64"),
     ("ENTRY e { x = c64[4] parameter(0)\n ROOT r = f32[8] fft(x), fft_type=IRFFT, fft_length={8} }", "must be 5"),
+    ("ENTRY e { x = c64[3,64] parameter(0)\n ROOT r = c64[3,64] fft(x), fft_type=FFT, fft_length={32} }", "must be 32"),
+    ("ENTRY e { x = c64[3,64] parameter(0)\n ROOT r = c64[3,64] fft(x), fft_type=IFFT, fft_length={3,65} }", "must be 65"),
     ("ENTRY e { x = c64[4] parameter(0)\n ROOT r = c64[4] fft(x), fft_type=FFT, fft_length={4,4} }", "2 dimensions"),
 ])
 def test_what_does_not_fit_is_said(text: str, words: str) -> None:

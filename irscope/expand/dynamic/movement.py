@@ -17,7 +17,7 @@ def _slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     sizes: dict[int, Node] = {}
     for d, size in x.sizes.items():
         start, limit, stride = Slice.of(node).slice[d]
-        length = len(range(start, limit, stride))
+        length = -(-(limit - start) // stride)
         if (start, limit, stride) == (0, x.shape[d], 1):
             sizes[d] = size
         elif length > 1:

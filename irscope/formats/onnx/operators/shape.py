@@ -156,7 +156,7 @@ def _sliced(t: Onnx, x: Node, d: int, part: slice) -> tuple[Node, bool]:
         first, last = min(max(first, 0), n), min(max(last, 0), n)
         return t.slice_dim(x, d, first, max(first, last), step), False
     first, last = min(max(first, 0), n - 1), min(max(last, -1), n - 1)
-    count = len(range(first, last, step)) if n else 0
+    count = max(0, -(-(last - first) // step)) if n else 0
     if not count:
         return t.slice_dim(x, d, 0, 0), False
     return t.slice_dim(x, d, first + (count - 1) * step, first + 1, -step), True

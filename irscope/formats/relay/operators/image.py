@@ -104,7 +104,7 @@ def resized(t: Relay, x: Node, d: int, places: Sequence[float], want: int, how: 
     if how.method == "nearest_neighbor":
         whole = how.whole_steps and how.mode == "asymmetric" and want % have == 0
         at = [min(max(nearest(p, how, whole), 0), have - 1) for p in places]
-        return x if at == list(range(have)) else t.take(x, t.array(at, S64), d)
+        return x if len(at) == have and at == list(range(have)) else t.take(x, t.array(at, S64), d)
     if want == have and list(places) == [float(i) for i in range(have)]:
         return x
     table_of(have * want)

@@ -55,7 +55,7 @@ def sliced(t: Relay, x: Node, a: Attributes, begin: list[int], end: list[int], s
             first = first + n if first < 0 else first
             stop = n if stop < 0 else first + stop
         bounds = slice(_within(first, n, step), _within(stop, n, step, True), step).indices(n)
-        count = len(range(*bounds))
+        count = max(0, -(-(bounds[1] - bounds[0]) // step))
         if step < 0:
             # Backwards: the same range forwards, then reversed.
             last = bounds[0] + (count - 1) * step
