@@ -83,7 +83,9 @@ class Executable:
         self._pointers_out = ctypes.c_void_p * max(1, len(self.outputs))
         self._array_class, self._as_array = np.ndarray, np.asarray
         self._output_bytes = sum(prod(shape) * dtype.itemsize for dtype, shape in self._output_types)
-        require(program.arena_bytes, f"what {self.name} computes on the way")
+        # Fresh memory becomes resident as it is written: what is allocated here counts at once, not each part by itself.
+        copies = sum(np.asarray(c.data).nbytes for c in program.constants)
+        require(program.arena_bytes + copies + threads * compiled.scratch + self._output_bytes, f"what {self.name} computes on the way")
         self._arena = aligned_bytes(program.arena_bytes, zero=any(t.zeroed for t in program.temps))
         self._scratch = aligned_bytes(compiled.scratch)
         self._constants = [aligned_copy(np.asarray(c.data)) for c in program.constants]

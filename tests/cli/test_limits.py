@@ -164,6 +164,15 @@ def test_the_reference_refuses_arrays_by_name(cli: Cli, tmp_path: Path, text: st
     assert done.exit_code == 2 and f"takes more than 1 GiB of memory: {said}" in done.stderr
 
 
+def test_memory_of_all_threads_counts_before_a_program_runs(cli: Cli, tmp_path: Path) -> None:
+    """Values on the way, 64 MiB, and the packed image of each of two threads, 128 MiB: each alone is below the limit."""
+    (tmp_path / "m.relay").write_text("""def @main(%x: Tensor[(8, 8, 512, 512), float32]) {
+      nn.conv2d(%x, %x, padding=[1, 1, 1, 1], channels=8, kernel_size=[512, 512])
+    }""")
+    done = cli("compile-and-run", tmp_path / "m.relay", "--threads", "2", "--limit-memory", "250MiB")
+    assert done.exit_code == 2 and "takes more than 250 MiB of memory: what m.relay computes on the way has 320" in done.stderr
+
+
 @pytest.mark.parametrize("engine", ["llvm", "reference"])
 def test_inputs_are_refused_by_name(cli: Cli, tmp_path: Path, engine: str) -> None:
     (tmp_path / "m.hlo").write_text(GOOD.replace("f32[2]", "f32[1000000,1000000]"))
