@@ -215,8 +215,10 @@ def _is_path(what: Source) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(what, os.PathLike) or (isinstance(what, str) and "\n" not in what)
 
 
-def consistent(options: LintOptions) -> None:
-    """Raise UserError for incompatible options."""
+def consistent(options: LintOptions, report: str | None = None) -> None:
+    """Raise UserError for incompatible options; ``report`` is the file that the report is written to."""
+    if report and options.write_baseline and os.path.realpath(report) == os.path.realpath(options.write_baseline):
+        raise UserError(f"--write-baseline and --output both name {report}", "give two names")
     if options.isolated and options.config:
         raise UserError("--isolated and --config exclude each other", "give one of them")
     if options.where and not options.expect_dtype:

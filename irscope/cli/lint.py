@@ -53,7 +53,7 @@ def command(paths: tuple[str, ...], output: LintOutput, request: LintOptions) ->
     """
     from irscope.api.linting import consistent, settings
 
-    consistent(request)
+    consistent(request, output.output)
     settled = format_of(settings(request)) if output.form is None or output.fix else None
     format = output.form or settled or "full"
     paths = tuple(path_of(path) for path in paths)

@@ -75,7 +75,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "lint logged.hlo --why-not-fused --fusion-log fusion.log -o fusion.log", "lint logged.hlo --why-not-fused --fusion-log fusion.log --write-baseline fusion.log",
     "lint a.hlo --audit memory --oom oom.log -o oom.log", "lint a.hlo --audit memory --baseline b.json -o b.json",
     "lint a.hlo --audit dtype --machine mine.toml -o mine.toml", "lint a.hlo --fix -o a.hlo", "lint a.hlo --fix -o irscope.toml",
-    "lint a.hlo --write-baseline new.json -o new.json", "lint . --isolated -o a.hlo",
+    "lint . --isolated -o a.hlo",
     "check -o a.hlo", "check -o irscope.toml", "check -o out.npz", "check -o check.json",
     "opt a.hlo --passes cancel-transposes -o a.hlo", "opt a.hlo --load passes.py --passes same -o passes.py",
     "opt x.relay --passes merge-composite{file=patterns.txt} -o patterns.txt",
@@ -91,8 +91,16 @@ def test_an_input_is_not_overwritten(line: str, folder: Path, cli: Cli) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     result = cli(*line.split())
     assert result.exit_code == 2 and "it is not overwritten" in result.stderr, result.stderr
-    after = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "new.json"}
-    assert after == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["new.json", "b.json"])
+def test_a_report_and_a_baseline_are_two_files(name: str, folder: Path, cli: Cli) -> None:
+    """Neither is written, also where the baseline alone would be replaced."""
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    result = cli("lint", "a.hlo", "--write-baseline", name, "-o", f"./{name}")
+    assert result.exit_code == 2 and f"--write-baseline and --output both name ./{name}" in result.stderr, result.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_standard_input_is_an_input(folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
