@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from irscope.analysis.recognise.parts import find, moves_behind, patterns
-from irscope.analysis.values import COPIES, SPREADS
+from irscope.analysis.values import COPIES, SPREADS, body_operator
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule
@@ -12,8 +12,8 @@ from irscope.source import Note, Severity
 MINUS_ONE = patterns("subtract(exponentials:exponential(x), 1)", "add(exponentials:exponential(x), -1)", through=COPIES)
 ONE_PLUS = patterns("add(1, x)", through=COPIES)
 COMPUTED = hlo.named("exponential logistic constant abs")
-"""What is added to one inside a logarithm for other reasons: an exponential is the concern of unstable-logarithm, and a literal is no small
-number that was computed."""
+"""What is added to one inside a logarithm for other reasons: an exponential, or a sum of them, is the concern of unstable-logarithm, and a
+literal is no small number that was computed."""
 
 
 class LostSmallDigits(Rule):
@@ -91,6 +91,19 @@ class LostSmallDigits(Rule):
               ROOT l = f32[8] log(t)
             }
         """),
+        Fixture.hlo("""
+            add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+            ENTRY e {
+              x = f32[8,16] parameter(0)
+              z = f32[] constant(0)
+              e = f32[8,16] exponential(x)
+              s = f32[8] reduce(e, z), dimensions={1}, to_apply=add
+              k = f32[] constant(1)
+              o = f32[8] broadcast(k), dimensions={}
+              t = f32[8] add(s, o)
+              ROOT l = f32[8] log(t)
+            }
+        """),
         Fixture.torchscript("""
             graph(%x : Float(8)):
               %m : Float(8) = aten::expm1(%x)
@@ -122,7 +135,13 @@ def _one_plus(node: Node) -> Node | None:
     """The sum of one and something that was computed and may be small; None for another value."""
     total = behind(node, COPIES)
     found = find(total, ONE_PLUS)
-    return total if found is not None and behind(found["x"], SPREADS).op not in COMPUTED and not _is_count(found["x"]) else None
+    return total if found is not None and _summed(found["x"]).op not in COMPUTED and not _is_count(found["x"]) else None
+
+
+def _summed(node: Node) -> Node:
+    """What a value is the sum of, where it is one; else what it is spread from."""
+    source = behind(node, SPREADS)
+    return behind(source.operands[0], SPREADS) if source.op is hlo.reduce and body_operator(source) is hlo.add else source
 
 
 def _is_count(node: Node) -> bool:
