@@ -12,6 +12,7 @@ from irscope.analysis.levels import Levels, levels
 from irscope.analysis.memory import MemoryUse
 from irscope.analysis.naming import Naming
 from irscope.analysis.outline import Section
+from irscope.analysis.parts import part
 from irscope.analysis.regions import outline_by_region
 from irscope.analysis.scopes import Scope, scopes
 from irscope.graph import Graph, Kind, Module, Node, TensorType, Type, Typing, bytes_of
@@ -32,6 +33,7 @@ class Survey:
         self._kinds: dict[Graph, list[int]] = {}
         self.naming = Naming()
         self._outlines: dict[Graph, Section] = {}
+        self._parts: dict[Graph, Survey] = {}
 
     @cached_property
     def entry(self) -> Graph | None:
@@ -135,12 +137,21 @@ class Survey:
 
     def outline_from(self, graph: Graph) -> Section:
         """The outline of one graph and all that it calls."""
-        return outline_by_graph(graph.name, graph, self.costs, self.structure)
+        about = self.reaching(graph)
+        return outline_by_graph(graph.name, graph, about.costs, about.structure)
+
+    def reaching(self, graph: Graph) -> Survey:
+        """The facts about a graph of the module: these; those of the part from it where the entry does not reach it."""
+        if graph in self.calls.times or graph not in self.module.graphs.values():
+            return self
+        if graph not in self._parts:
+            self._parts[graph] = Survey(part(self.module, graph))
+        return self._parts[graph]
 
     def outline_of(self, graph: Graph) -> Section:
         """The outline of the nodes of one graph with its bodies closed, for drawing it."""
         if graph not in self._outlines:
-            self._outlines[graph] = outline_by_region(graph, self.costs, self.kinds(graph), self.scopes(graph), self.naming)
+            self._outlines[graph] = outline_by_region(graph, self.reaching(graph).costs, self.kinds(graph), self.scopes(graph), self.naming)
         return self._outlines[graph]
 
     def scopes(self, graph: Graph) -> list[Scope]:
@@ -152,7 +163,7 @@ class Survey:
     def kinds(self, graph: Graph) -> list[int]:
         """For each node of a graph, by index, a number that similar nodes share."""
         if graph not in self._kinds:
-            self._kinds[graph] = self.naming.kinds(graph, self.structure.nodes[graph])
+            self._kinds[graph] = self.naming.kinds(graph, self.reaching(graph).structure.nodes[graph])
         return self._kinds[graph]
 
     def users(self, graph: Graph) -> list[list[Node]]:

@@ -189,7 +189,8 @@ class _Overview:
         box.lines = [shape_text(node), short(f"%{node.name}", MAX_NAME)]
         texts = dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT)
         box.inputs = [text for text in texts if text]
-        box.cost = estimate(survey.costs.flops(node, graph), survey.costs.traffic(node, graph)) * self.times
+        costs = survey.reaching(graph).costs
+        box.cost = estimate(costs.flops(node, graph), costs.traffic(node, graph)) * self.times
         box.tooltip = "\n".join(t for t in (str(node)[:300], inside_text(node), survey.module.scope(node)) if t)
         return box
 

@@ -74,6 +74,8 @@ def screen(reading: Reading, choice: Choice, paint: Paint, options: ScreenOption
 
 def _tree(choice: Choice, paint: Paint, options: ScreenOptions) -> Iterator[str]:
     depth = DEFAULT_DEPTH if options.depth is None else options.depth
+    if options.of_graph:
+        choice = replace(choice, survey=choice.survey.reaching(choice.graph))
     root = _outline(choice, options)
     rows = NO_LIMIT if options.everything else MORE_ROWS if options.operators else MAX_ROWS
     return tree_lines(root, paint, depth, rows, source=lambda section: section_source(choice.survey.module, section),

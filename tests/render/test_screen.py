@@ -112,3 +112,11 @@ def test_findings_of_the_reader_are_shown() -> None:
 def test_hints_say_how_to_go_on() -> None:
     lines = shown(FUSED, options=ScreenOptions(hints=True))
     assert lines[-1].startswith("more: irscope show <text> --around %")
+
+
+def test_a_graph_that_the_entry_does_not_reach_is_shown() -> None:
+    text = "HloModule m\n\nother {\n  p = f32[4] parameter(0)\n  ROOT e = f32[4] exponential(p)\n}\n\n" \
+           "ENTRY main {\n  a = f32[4] parameter(0)\n  ROOT b = f32[4] tanh(a)\n}\n"
+    lines = shown(text, wanted=Wanted(graph="other"), options=ScreenOptions(of_graph=True, operators=True))
+    assert any("other" in line and "4 FLOP" in line for line in lines)
+    assert any("exponential %e" in line for line in lines)
