@@ -26,8 +26,9 @@ class NoScalarMeaning(Exception):
 
 
 def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Expr]) -> Values:
-    """The leaves of a body's result. ``args`` are the leaves of its parameters, in order."""
-    return _Evaluation(k).run(graph, list(args))
+    """The leaves of a body's result. ``args`` are the leaves of its parameters, in order; results have as many lanes, constants too."""
+    lanes = max((arg.lanes for arg in args), default=1)
+    return [k.splat(leaf, lanes) for leaf in _Evaluation(k).run(graph, list(args))]
 
 
 class _Evaluation:

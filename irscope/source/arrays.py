@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from tokenize import TokenError
 from typing import Any
 
 from irscope.lazy import Array, ml_dtypes, np
@@ -112,7 +113,7 @@ class Npz(Mapping[str, Any]):
             # numpy leaves a file open whose archive it refuses, so we open and close it.
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 yield archive
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, TokenError) as error:
             if "pickle" in str(error):
                 raise UserError(f"{self.path} contains Python objects, which irscope does not load",
                                 "store plain arrays: " + MAKE_NPZ) from None

@@ -12,10 +12,11 @@ REDUCERS = {
     "max": "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] maximum(a, b) }",
     "add": "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }",
     "odd": "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n h = f32[] constant(0.5)\n c = f32[] multiply(a, h)\n ROOT r = f32[] add(c, b) }",
+    "constant": "f { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] constant(3) }",
 }
 
 
-@pytest.mark.parametrize("reducer", ["max", "add", "odd"])
+@pytest.mark.parametrize("reducer", REDUCERS)
 @pytest.mark.parametrize(("x", "out", "window"), [
     ("1,9,11,40", "1,5,6,40", "size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0"),
     ("2,8,6,16", "2,4,3,16", "size=1x2x2x1 stride=1x2x2x1"),

@@ -235,8 +235,8 @@ class Templates:
             m, group, names, begin = place
             at = m.start(group)
             at += begin + sum(map(len, names[:m.string.count("%", 0, at)]))
-            cursor, draft = Cursor(self.text, at), Draft(name, at)
             try:
+                cursor, draft = Cursor(self.text, at), Draft(name, at)
                 step(self.values, cursor, draft)
             except Refused:
                 return None

@@ -173,7 +173,7 @@ def _integer(value: object) -> int | None:
 def _ints(value: Attribute | None) -> Ints | None:
     """The integers of a value, None where it is no list of them."""
     if isinstance(value, Array):
-        return tuple(map(int, value.values))
+        return tuple(map(int, value.values)) if not value.dtype.is_float else None
     if isinstance(value, tuple):
         found = [int(part) if isinstance(part, bool) else _integer(part) for part in value]
         return None if None in found else tuple(number for number in found if number is not None)
