@@ -19,6 +19,8 @@ from tests.programs.workers import Worker
 
 LARGEST = 700
 """Megabytes after which a process gives way to a new one: machine code that was loaded is never given back."""
+LIFE = 20_000
+"""Inputs of one process: it imports and warms up for four seconds, and is ended by its size (:data:`LARGEST`) before."""
 PATIENCE = 15.0
 """Seconds of CPU time after which a process is ended that did not end its input by itself: machine code does not hear of signals."""
 
@@ -101,7 +103,7 @@ def defect_of(verdict: Verdict, entry: Entry) -> str:
 
 def new_worker(guided: bool) -> Worker:
     """A child process for inputs."""
-    return Worker(judge if guided else judge_plainly, PATIENCE)
+    return Worker(judge if guided else judge_plainly, PATIENCE, LIFE)
 
 
 def _address_space() -> int:

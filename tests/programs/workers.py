@@ -42,8 +42,8 @@ def _serve(there: Connection, cache: str, function: Any) -> None:
 class Worker:
     """A child process that calls ``function``, one task at a time."""
 
-    def __init__(self, function: Any, limit: float = LIMIT) -> None:
-        self.function, self.limit = function, limit
+    def __init__(self, function: Any, limit: float = LIMIT, life: int = LIFE) -> None:
+        self.function, self.limit, self.life = function, limit, life
         self._cache = tempfile.TemporaryDirectory(prefix="irscope-random-")
         self._spent = 0.0
         self._start()
@@ -61,7 +61,7 @@ class Worker:
 
     def give(self, *task: Any) -> None:
         """Begin a task."""
-        if self.tasks >= LIFE:
+        if self.tasks >= self.life:
             self._again()
         self.tasks += 1
         self.used = self.seen = self._cpu()
