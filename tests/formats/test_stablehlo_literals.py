@@ -19,8 +19,10 @@ CASES: dict[str, object] = {
     "dense<[(1.0,0.0), (0x7F800000,2.0)]> : tensor<2xcomplex<f32>>": [1, complex(inf, 2)],
     'dense<"0x0000803F000000C0"> : tensor<2xf32>': [1.0, -2.0], 'dense<"0x0000803F"> : tensor<3xf32>': [1.0, 1.0, 1.0],
     'dense<"0x010001"> : tensor<3xi1>': [True, False, True], 'dense<"0x0580"> : tensor<16xi1>': [True, False, True] + [False] * 12 + [True],
-    'dense<"0xFF"> : tensor<16xi1>': [True] * 16, 'dense<"0x0C03"> : tensor<2xi4>': [-4, 3], "dense<[-1, 255]> : tensor<2xui8>": [255, 255],
+    'dense<"0xFF"> : tensor<16xi1>': [True] * 16, 'dense<"0x0C03"> : tensor<2xi4>': [-4, 3], "dense<[1, 255]> : tensor<2xui8>": [1, 255],
     "dense<18446744073709551615> : tensor<ui64>": 2 ** 64 - 1, "dense<[1, 0]> : tensor<2xindex>": [1, 0], "dense<-8> : tensor<i4>": -8,
+    "dense<[255, -128]> : tensor<2xi8>": [-1, -128], "dense<15> : tensor<i4>": -1, "dense<000000000000000000000001> : tensor<i8>": 1,
+    f"dense<0x{'0' * 5000}7> : tensor<i64>": 7, "dense<18446744073709551615> : tensor<i64>": -1,
     "dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf64>": [[[1.0]], [[2.0]]], 'dense<"0x000000000000F03F"> : tensor<1xf64>': [1.0],
 }
 
@@ -75,7 +77,11 @@ def test_large_constants_are_bytes() -> None:
 @pytest.mark.parametrize("text", ["dense<[1.0, [2.0]]> : tensor<2xf32>", "dense<[1.0, 2.0> : tensor<2xf32>", "dense<1.0, 2.0> : tensor<2xf32>",
                                   'dense<"0x0Z"> : tensor<1xi8>', "dense<true> : tensor<i32>", "dense<> : tensor<2xf32>", "dense<1.0> : tensor<?xf32>",
                                   "dense<2> : tensor<i1>", "dense<(1.0,2.0)> : tensor<f32>", "dense<1.0> : tensor<4611686018427387904x4xf32>",
-                                  "dense<1.0> : tuple<tensor<f32>>"])
+                                  "dense<1.0> : tuple<tensor<f32>>", "dense<[1, 300]> : tensor<2xi8>", "dense<-129> : tensor<i8>",
+                                  "dense<[[1, 0x1FF]]> : tensor<1x2xi8>", "dense<4> : tensor<ui2>", "dense<16> : tensor<i4>",
+                                  "dense<[-1, 255]> : tensor<2xui8>", "dense<18446744073709551616> : tensor<i64>",
+                                  "dense<9223372036854775808> : tensor<index>", "dense<0x7FF0000000000000> : tensor<f32>",
+                                  "dense<(0x17F800000,1.0)> : tensor<complex<f32>>", f"dense<{'9' * 5000}> : tensor<3xi32>"])
 def test_values_that_do_not_fit_their_type(text: str) -> None:
     _, findings, ok = parsed(body(f"%0 = stablehlo.constant {text}", "return %x : tensor<4xf32>"))
     assert not ok and findings[0].code in ("SHL014", "SHL019")

@@ -151,9 +151,40 @@ def _check(text: str, begin: int, end: int, type: Type, shape: tuple[int, ...]) 
     if "[" not in body and "]" not in body:
         if _row_of(dtype).fullmatch(body) is None or ("," in body and "(" not in body):
             _explain(text, begin, end, type)
-        return
-    if not _is_nested(body, dtype, shape):
+    elif not _is_nested(body, dtype, shape):
         _explain(text, begin, end, type)
+    if dtype.kind != "pred":
+        _check_range(text, begin, end, type)
+
+
+def _check_range(text: str, begin: int, end: int, type: Type) -> None:
+    """Check that integers, and the bits of hexadecimal floats, fit their type; a signless type takes any number of as many bits."""
+    dtype = dtype_of_literal(type)
+    bits = dtype.bits // 2 if dtype.is_complex else dtype.bits
+    high = 1 << (bits - 1 if isinstance(type, NamedType) else bits)  # an index is signed
+    low = -(1 << bits - 1) if dtype.kind == "int" else 0
+    for m in _doubtful(dtype).finditer(text, begin, end):
+        word, length = m[0], len(m[0])
+        if dtype.kind == "uint" and word.startswith("-"):
+            raise Refused(LITERAL, f"expected unsigned integer elements, but parsed negative value {word[:40]}", m.start(), length)
+        if not low <= _integer(word) < high:
+            what = "integer" if dtype.is_integer else "hexadecimal float"
+            raise Refused(LITERAL, f"{what} constant out of range for type {dtype.name}: {word[:40]}", m.start(), length)
+
+
+@cache
+def _doubtful(dtype: DType) -> re.Pattern[str]:
+    """Numbers that may not fit a type: hexadecimal ones, integers of as many digits as the largest, negative ones of an unsigned type."""
+    if not dtype.is_integer:
+        return re.compile(r"0x[0-9a-fA-F]+")
+    return re.compile(rf"-?0x[0-9a-fA-F]+|-?\d{{{len(str(1 << dtype.bits - 1))},}}" + (r"|-\d+" if dtype.kind == "uint" else ""))
+
+
+def _integer(word: str) -> int:
+    """A number in digits; of one that has far more than 64 bits the first ones, which are too large for every type too."""
+    digits = word.removeprefix("-")
+    value = int(digits.removeprefix("0x").lstrip("0")[:30] or "0", 16 if "x" in digits else 10)
+    return -value if word.startswith("-") else value
 
 
 def _is_nested(body: str, dtype: DType, shape: tuple[int, ...]) -> bool:
