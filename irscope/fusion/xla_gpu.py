@@ -196,16 +196,21 @@ def marked(module: Module, computation: Computation) -> Computation:
 
 
 def _mark_triton(instruction: Instruction, config: str) -> None:
-    """Mark a Triton kernel that XLA may still extend, by its backend config."""
+    """Mark a Triton kernel that XLA may still extend, by its backend config; numbers of more than :data:`MAX_DIGITS` digits are ignored."""
     if '"kind":"__triton"' not in config:
         return
     instruction.kind = "triton"
     sizes = re.search(r'sizes":\[([^\]]*)\]', config)
     warps = re.search(r'"num_warps":"?(\d+)', config)
-    instruction.tile = tuple(map(int, re.findall(r"\d+", sizes[1]))) if sizes else ()
-    instruction.warps = int(warps[1]) if warps else 4
+    tile = re.findall(r"\d+", sizes[1]) if sizes else []
+    if all(len(size) <= MAX_DIGITS for size in tile):
+        instruction.tile = tuple(map(int, tile))
+    if warps and len(warps[1]) <= MAX_DIGITS:
+        instruction.warps = int(warps[1])
 
 
+MAX_DIGITS = 18
+"""Digits of a size or a count that surely fits in 64 bits."""
 POLICY = XlaGpuPolicy()
 RELEASES = {name: POLICY if release is GPU_0_10_2 else XlaGpuPolicy(release) for name, release in GPU_RELEASES.items()}
 """The policy of each release, by its name; the newest first."""

@@ -10,12 +10,13 @@ from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.tile_places import Cut, Place, Places, Root, below
+from irscope.fusion.xla.tiling import TileModel
 from irscope.fusion.xla_gpu import marked
 from irscope.ops import hlo
 from tests.fusion.xla_texts import module
 
 
-def config(*tile: int, warps: int = 1) -> str:
+def config(*tile: object, warps: int = 1) -> str:
     sizes = ",".join(f'"{size}"' for size in tile)
     return 'kind=kCustom, backend_config={"fusion_backend_config":{"kind":"__triton","block_level_fusion_config":' \
         f'{{"num_warps":"{warps}","output_tiles":[{{"sizes":[{sizes}]}}]}}}}}}'
@@ -173,3 +174,35 @@ def test_what_passes_made_is_younger_than_the_program() -> None:
     scopes = {"neg.2": "jit(f)/jit(g)/neg", "multiply.7": "jit(f)/div"}
     main.scopes = lambda node: scopes.get(node.name, f"jit(f)/{node.name.partition('.')[0]}")
     assert [i.name for i in by_age(main, main.post_order())] == ["x", "mul.30", "mul.31", "add.20", "neg.2", "multiply.7", "mul.1"]
+
+
+def alone(shape: str, *tile: object) -> object:
+    """What the model says of a kernel with its own tile."""
+    return TileModel(DEVICES["h100"]).alone(kernel(shape, *tile))
+
+
+def kernel(shape: str, *tile: object) -> Instruction:
+    negated = f"negated {{ p = f32[{shape}] parameter(0)\n ROOT n = f32[{shape}] negate(p) }}"
+    made = module(f"x = f32[{shape}] parameter(0)\nROOT k = f32[{shape}] fusion(x), calls=negated, {config(*map(str, tile))}", negated)
+    return marked(made, Computation.of(made.main())).root
+
+
+@pytest.mark.parametrize("rows", [0, 10 ** 20, "9" * 5000])
+def test_a_tile_of_an_impossible_size_is_none(rows: object) -> None:
+    assert alone("8,16", 8, 16) is not None
+    assert alone("8,16", rows, 16) is None
+
+
+@pytest.mark.parametrize("shape", ["9223372036854775807,16", "1000000000000,1000000000000"])
+def test_what_does_not_fit_in_64_bits_has_no_tile(shape: str) -> None:
+    assert alone(shape, 1, 16) is None
+
+
+def test_sizes_rounded_up_may_not_fit_in_64_bits() -> None:
+    """The padded size is 2**64, of which 64 bits hold 0: that would fit all registers."""
+    assert alone(",".join(["3"] * 32), *[3] * 32) is None
+
+
+def test_too_many_tiles_are_not_searched() -> None:
+    found = kernel(",".join(["2"] * 30), *[1] * 30)
+    assert TileModel(DEVICES["h100"]).together(found.operands[0], found) is None

@@ -130,7 +130,10 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class Concrete:
-    """A place for each tile. ``padded`` rounds each size up to a power of two; ``counts`` where no other place is the same."""
+    """A place for each tile. ``padded`` rounds each size up to a power of two; ``counts`` where no other place is the same.
+
+    ``padded`` is a float, because sizes of 64 bits may need more when they are rounded up.
+    """
 
     sizes: list[Array]
     elements: Array
@@ -156,10 +159,10 @@ class Places:
             for other in before:
                 counts &= ~_same(along, other, len(self.tiles))
             before.append(along)
-            elements, padded, valid = np.ones(len(self.tiles), dtype=np.int64), np.ones(len(self.tiles), dtype=np.int64), counts | True
+            elements, padded, valid = np.ones(len(self.tiles), dtype=np.int64), np.ones(len(self.tiles)), counts | True
             for one in along:
                 elements = elements * one.size
-                padded = padded * (1 << np.frexp((one.size - 1).astype(np.float64))[1].astype(np.int64))
+                padded = np.ldexp(padded, np.frexp((one.size - 1).astype(np.float64))[1])
                 valid = valid & one.valid
             made.append(Concrete([one.size for one in along], elements, padded, valid, counts))
         return made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from irscope.fusion.xla.durations import TICKS, single
 from irscope.fusion.xla.gpu_cycles import cycles
@@ -32,6 +33,10 @@ OVERLAP = 0.95
 L2_SPEEDUP, L1_SPEEDUP = 2.5, 8.0
 MAX_PLACES = 4096
 """The number of different tiles above which a kernel is not analysed: XLA's kernels have some tens."""
+MAX_TILES = 1 << 16
+"""The number of possible tiles above which none is searched: an array of four dimensions of 2**14 has fewer."""
+MAX_BYTES = (1 << 63) - 1
+"""The largest array that XLA's 64-bit counts hold; sizes of 0 count as 1 here, as the tiles of an empty array multiply too."""
 ONLY_MOVED = hlo.named("bitcast broadcast constant copy dynamic-slice dynamic-update-slice gather iota pad parameter slice transpose tuple "
                        "reshape")
 """Operators that count as free: they only decide what is read."""
@@ -65,7 +70,7 @@ class TileModel:
 
     def alone(self, kernel: Instruction) -> Tiled | None:
         """A Triton kernel as it is, with its own tile; None if it has none that fits its result."""
-        if len(kernel.tile) != len(kernel.dims):
+        if len(kernel.tile) != len(kernel.dims) or 0 in kernel.tile:
             return None
         made = _Kernel.of(self.device, kernel, None)
         return made.with_tile(kernel.tile, kernel.warps) if made is not None else None
@@ -117,8 +122,10 @@ class _Kernel:
 
     @staticmethod
     def of(device: Device, consumer: Instruction, producer: Instruction | None) -> _Kernel | None:
-        """The kernel of a consumer; None if some tile of it has no simple shape."""
+        """The kernel of a consumer; None if some tile of it has no simple shape, or if an array is too large to be counted."""
         inside = _Inside(consumer, producer)
+        if not _is_counted(inside.root):
+            return None
         kernel = _Kernel(device, inside.root)
         computed: dict[Instruction, set[Place]] = {}
         read: dict[Instruction, set[Place]] = {}
@@ -135,6 +142,8 @@ class _Kernel:
                 if wanted is None:
                     return None
                 operand, is_inside = inside.operand(instruction, number)
+                if not _is_counted(operand):
+                    return None
                 if not is_inside:
                     read.setdefault(operand, set()).add(wanted)
                 elif (operand, wanted) not in seen:
@@ -151,7 +160,8 @@ class _Kernel:
 
     def best(self) -> Tiled | None:
         """The fastest tile, the first of equal ones; None if no tile fits."""
-        return self._shortest(_possible(self.root.dims))
+        tiles = _possible(self.root.dims)
+        return self._shortest(tiles) if tiles else None
 
     def with_tile(self, tile: Dims, warps: int) -> Tiled | None:
         """The kernel with the tile and the warps in the text."""
@@ -177,7 +187,7 @@ class _Kernel:
             for place in places.different(wanted):
                 fits &= place.valid & (place.padded <= SHARE * REGISTERS)
                 largest = np.maximum(largest, place.padded)
-                total += blocks * place.elements * each * place.counts
+                total += blocks.astype(np.float64) * place.elements * each * place.counts
                 rate = np.minimum(rate, self._coalesced(operand, place.sizes, each))
             read += count * self._read(operand, total, rate, blocks)
         if not fits.any():
@@ -245,9 +255,16 @@ class _Inside:
         return operand, False
 
 
+def _is_counted(instruction: Instruction) -> bool:
+    """Whether 64-bit integers hold the bytes of an instruction's result, as XLA's cost model counts them."""
+    each = max(1, instruction.size // max(1, instruction.elements))
+    return prod(size or 1 for size in instruction.dims) * each <= MAX_BYTES
+
+
 def _possible(dims: Dims) -> list[Dims]:
-    """All tiles of a result: powers of two along each dimension, or all of it."""
-    return list(product(*([*(1 << i for i in range((size - 1).bit_length())), size] if size > 1 else [size] for size in dims)))
+    """All tiles of a result: powers of two along each dimension, or all of it; empty if there are too many."""
+    along = [[*(1 << i for i in range((size - 1).bit_length())), size] if size > 1 else [size] for size in dims]
+    return list(product(*along)) if prod(map(len, along)) <= MAX_TILES else []
 
 
 def _work(device: Device, instruction: Instruction) -> float:
