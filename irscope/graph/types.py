@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from irscope.graph.dtypes import DTYPES, DType
+from irscope.source.budget import SIZE_BITS, require_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,11 @@ class TensorType(Type):
     dtype: DType
     shape: tuple[Dim, ...]
     layout: Layout | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_static and sum(map(int.bit_length, self.shape)) <= SIZE_BITS:  # type: ignore[arg-type]
+            return
+        require_bits(prod((size if isinstance(size, int) else size.bound) or 1 for size in self.shape).bit_length() - 1)
 
     @property
     def rank(self) -> int:

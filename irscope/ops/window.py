@@ -19,6 +19,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.nests import below, both, flat, fold_type, guard, independent, loops, not_below, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_sizes, size
+from irscope.source.budget import SIZE_BITS
 
 
 def window_of(node: Node, rank: int) -> Window:
@@ -33,6 +34,9 @@ def window_of(node: Node, rank: int) -> Window:
                 raise TypeFault(f"the window of {node.op.name} has {what} {value} in dimension {d}, which must be at least {least}")
             if value >= 1 << 63:
                 raise TypeFault(f"the window of {node.op.name} has {what} {value} in dimension {d}, which does not fit in 64 bits")
+    for what, values in (("size", window.size), ("lhs_dilate", window.lhs_dilate)):  # costs multiply them
+        if prod(values).bit_length() > SIZE_BITS:
+            raise TypeFault(f"the window of {node.op.name} has a {what} of more than 2**{SIZE_BITS} elements in all")
     return window
 
 

@@ -17,7 +17,8 @@ every pass), a step of the reference, an expression of a kernel. It decrements a
 the growth of the process since the budget began, plus what is about to be allocated: code that makes an array of a size
 that a text states, or unpacks a file, calls :func:`require` first. Not RLIMIT_AS: it counts reserved addresses, which numpy and LLVM need
 far more of than memory, and it applies to the whole process. **Nodes**: :data:`NODES` bounds the result of inlining and unrolling,
-and :data:`PARTS` the arrays in one nested tuple; both are beyond any real program, and apply without a budget too.
+:data:`PARTS` the arrays in one nested tuple, and :data:`SIZE_BITS` the sizes of an array; all are beyond any real program, and apply
+without a budget too.
 
 A budget that is spent stays spent: each later check raises again, so that code which catches a UserError and takes another path stops
 soon. A refused allocation does not spend it.
@@ -39,6 +40,8 @@ NODES = 2_000_000
 """Nodes that a text may become by inlining and unrolling."""
 PARTS = 1 << 17
 """The maximal number of arrays in one value, counted through nested tuples."""
+SIZE_BITS = 256
+"""The maximal number of bits that the sizes of one array have together: the product of a few such arrays is still a float."""
 STEPS = 1024
 """The steps between two checks of the clock: they take some milliseconds."""
 LARGE = 1 << 20
@@ -217,6 +220,13 @@ def require_parts(count: int) -> None:
     """Raise BudgetExceeded where a value has too many arrays."""
     if count > PARTS:
         raise BudgetExceeded(MANY_PARTS, "nested tuples count a repeated value each time")
+
+
+def require_bits(count: int) -> None:
+    """Raise BudgetExceeded where the sizes of an array multiply to a number of too many bits."""
+    if count > SIZE_BITS:
+        raise BudgetExceeded(f"an array has more than 2**{SIZE_BITS} elements when sizes of 0 are left out",
+                             "XLA, torch and LLVM count elements in 64 bits: check the shapes of the text")
 
 
 MANY_PARTS = f"a value has more than {PARTS:,} parts when nested tuples are counted through"

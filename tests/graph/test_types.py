@@ -71,6 +71,18 @@ def test_bytes_of_types(type: Type, size: int) -> None:
     assert bytes_of(type) == size
 
 
+@pytest.mark.parametrize("shape", [((1 << 63) - 1,) * 4, (1,) * 300, (4,) * 100, (0, 1 << 200), (DynamicDim("", 1 << 100), DynamicDim(), 5)])
+def test_a_large_array_is_a_type(shape: tuple[int | DynamicDim, ...]) -> None:
+    assert float(tensor("c128", *shape).bytes) < float("inf")
+
+
+@pytest.mark.parametrize("shape", [((1 << 63) - 1,) * 5, (0, 1 << 257), (4,) * 129, (DynamicDim("", 1 << 200), 1 << 60)])
+def test_an_array_whose_size_is_hardly_a_float_is_refused(shape: tuple[int | DynamicDim, ...]) -> None:
+    """Costs multiply the sizes of several arrays, and floats end at 2**1024."""
+    with pytest.raises(UserError, match=r"more than 2\*\*256 elements"):
+        tensor("f32", *shape)
+
+
 def test_leaves_of_tuples_are_in_order_and_counted() -> None:
     nested = TupleType((F2, TupleType((S3, TupleType(()), TOKEN)), F2))
     assert list(nested.leaves()) == [F2, S3, TOKEN, F2]
