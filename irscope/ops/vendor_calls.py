@@ -11,7 +11,6 @@ from typing import Any
 
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32, F64
-from irscope.ops import infer
 from irscope.ops.attributes import CustomCall
 from irscope.ops.attrs import ConvDims, Window
 from irscope.ops.calls import WrittenCall
@@ -319,12 +318,19 @@ MEANINGS: Mapping[str, Callable[[WrittenCall], Node | None]] = {
 
 # ---------------------------------------------------------------- cost, from the types alone
 
+def _arrays(node: Node) -> list[TensorType] | None:
+    """The types of the first two operands and of the first result, or None where they are not all arrays: the type check allows it."""
+    result = next((t for t in node.type.leaves() if isinstance(t, TensorType)), None)
+    found = [t for t in (*(o.type for o in node.operands[:2]), result) if isinstance(t, TensorType)]
+    return found if len(found) == 3 else None
+
+
 def _matmul_cost(node: Node) -> float:
     """2 m n k, with k from the sizes: (m k)(k n) / (m n) is k squared."""
-    sides = [infer.array(node, i) for i in range(2)]
-    result = next((t for t in node.type.leaves() if isinstance(t, TensorType)), None)
-    if result is None or not result.elements:
+    arrays = _arrays(node)
+    if arrays is None or not arrays[2].elements:
         return 0.0
+    *sides, result = arrays
     batch = prod(size(d) or 1 for d in result.shape[:-2]) if all(t.rank == result.rank for t in sides) else 1
     depth = isqrt(sides[0].elements * sides[1].elements // max(1, result.elements * batch))
     return 2.0 * result.elements * depth
@@ -333,12 +339,12 @@ def _matmul_cost(node: Node) -> float:
 def _convolution_cost(roles: Sequence[int]) -> Callable[[Node], float]:
     """2 * kernel * (places * batch), where ``roles`` says which of operands and result (2) are the kernel and the output."""
     def cost(node: Node) -> float:
-        dims = CustomCall.of(node).dim_labels
-        result = next((t for t in node.type.leaves() if isinstance(t, TensorType)), None)
-        if not isinstance(dims, ConvDims) or result is None or len(node.operands) < 2:
+        dims, arrays = CustomCall.of(node).dim_labels, _arrays(node)
+        if not isinstance(dims, ConvDims) or arrays is None:
             return 0.0
-        parts = (infer.array(node, 0), infer.array(node, 1), result)
-        kernel, out = parts[roles[0]], parts[roles[1]]
+        kernel, out = arrays[roles[0]], arrays[roles[1]]
+        if dims.out_feature >= out.rank:
+            return 0.0
         return 2.0 * out.elements * kernel.elements / max(1, size(out.shape[dims.out_feature]) or 1)
     return cost
 
