@@ -14,10 +14,8 @@ from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import is_view
 from irscope.graph import UNKNOWN, Graph, Kind, Node, Op, TensorType, Type, bytes_of
 from irscope.ops import hlo, sets
+from irscope.ops.costs import MOST
 from irscope.ops.infer import fits_operands
-
-MOST = 1 << 900
-"""The cap on costs: sizes in untrusted text may multiply to more than the largest float, about 2**1024."""
 
 _FREE = sets.hlo(
     "opt-barrier add-dependency after-all partition-id replica-id domain while call conditional async-start async-update "

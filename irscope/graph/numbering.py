@@ -111,9 +111,8 @@ class Numbering:
     def graph(self, graph: Graph) -> int:
         """The number that equal graphs share."""
         if graph not in self.graphs:
-            for inner in callees_first_of([graph]):
-                if inner not in self.graphs:
-                    self._add(inner)
+            for inner in callees_first_of([graph], self.graphs):
+                self._add(inner)
         return self.graphs[graph]
 
     def attrs(self, attrs: Mapping[str, object]) -> int:

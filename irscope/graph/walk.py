@@ -63,8 +63,8 @@ def callees_first(module: Module, entry: Graph | None = None) -> list[Graph]:
     return callees_first_of([entry] if entry else module.graphs.values())
 
 
-def callees_first_of(graphs: Iterable[Graph]) -> list[Graph]:
-    """These graphs and all that they reach, each after the graphs it calls."""
+def callees_first_of(graphs: Iterable[Graph], known: Container[Graph] = ()) -> list[Graph]:
+    """These graphs and all that they reach, each after the graphs it calls, without those that are ``known``."""
     order: list[Graph] = []
     done: set[int] = set()
     for start in graphs:
@@ -75,7 +75,7 @@ def callees_first_of(graphs: Iterable[Graph]) -> list[Graph]:
         while stack:
             graph, todo = stack[-1]
             for body in todo:
-                if id(body) not in done:
+                if id(body) not in done and body not in known:
                     done.add(id(body))
                     stack.append((body, bodies_of(body)))
                     break

@@ -15,7 +15,8 @@ from irscope.expand.expand import inline
 from irscope.expand.torchscript import Given, TypesSeen, types_of_run
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion.canonicalise import is_kept_call
-from irscope.graph import Graph, Module, Node, Op, TensorType, Type, Typing, callees_first
+from irscope.graph import Effect, Graph, Module, Node, Op, TensorType, Type, Typing, callees_first
+from irscope.graph.numbering import Numbering
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 from irscope.ops.sets import OpSet
@@ -35,6 +36,8 @@ class ModuleView:
         self.survey = Survey(module)
         self._groups: dict[Graph, dict[Op, list[Node]]] = {}
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
+        self._numbering = Numbering()
+        self._values: dict[Graph, list[int]] = {}
 
     # ---------------------------------------------------------------- graphs
 
@@ -106,6 +109,12 @@ class ModuleView:
         if graph not in self._uniform:
             self._uniform[graph] = uniform_axes(graph)
         return self._uniform[graph]
+
+    def values(self, graph: Graph) -> list[int]:
+        """For each node, by index, a number that equal values share; parameters and nodes with effects share it with none."""
+        if graph not in self._values:
+            self._values[graph] = self._numbering.values(graph, lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
+        return self._values[graph]
 
     def operator_scope(self, node: Node) -> tuple[str, ...]:
         """The scope of a node in the user's program, without parts that program transformations add; empty if the text omits it."""

@@ -7,6 +7,8 @@ from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import callees_first_of
 from irscope.ops.infer import fits_operands
 
+MOST = 1 << 900
+"""The cap on costs: sizes in untrusted text may multiply to more than the largest float, about 2**1024."""
 _running = local()
 
 
@@ -41,11 +43,13 @@ def body_flops(graph: Graph) -> float:
             return body_flops(graph)
         finally:
             _running.memo = None
+    if graph in memo:
+        return memo[graph]
     # Callees come first, so costs that read their bodies find them in the memo: no recursion, however deep calls nest.
-    for callee in callees_first_of([graph]):
-        if callee not in memo:
-            memo[callee] = 0.0  # a graph that calls itself counts once
-            memo[callee] = sum(flops(node) for node in callee.nodes if node.op.cost is None or fits_operands(node))
+    for callee in callees_first_of([graph], memo):
+        memo[callee] = 0.0  # a graph that calls itself counts once
+        total = sum(flops(node) for node in callee.nodes if node.op.cost is None or fits_operands(node))
+        memo[callee] = min(total, float(MOST))  # calls within calls may double it at each level
     return memo[graph]
 
 

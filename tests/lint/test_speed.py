@@ -29,6 +29,22 @@ def test_time_grows_with_the_graph_and_no_faster() -> None:
     assert len(context.costs.claims._known) < 40
 
 
+def test_time_grows_with_the_depth_of_calls_and_no_faster() -> None:
+    """Each computation holds a value twice, and its number is found once for all computations that call it."""
+    def depth(n: int) -> float:
+        inner = [f"g{i} {{ p = f32[] parameter(0)\n a = f32[] call(p), to_apply=g{i - 1}\n b = f32[] call(p), to_apply=g{i - 1}\n"
+                 " ROOT s = f32[] add(a, b) }" for i in range(1, n)]
+        text = "HloModule m\ng0 { p = f32[] parameter(0)\n ROOT t = f32[] tanh(p) }\n" + "\n".join(inner) + \
+            f"\nENTRY e {{ p = f32[] parameter(0)\n ROOT r = f32[] call(p), to_apply=g{n - 1} }}\n"
+        context = Context(irscope.load(text, format="hlo").module())
+        begin = time.process_time()
+        lint_context(context)
+        return time.process_time() - begin
+
+    small = min(depth(100) for _ in range(2))
+    assert depth(1000) < 25 * small
+
+
 def shared_numbers(n: int) -> str:
     """Layers that all read the same numbers, each with a value that two kernels want."""
     lines = ["HloModule m", "", "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }", "", "ENTRY e {",

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from irscope.api import load
 from irscope.graph import Node
 from irscope.ops import all_ops, get, lookup
 from irscope.ops.attrs import ConvDims, Window
-from irscope.ops.costs import body_flops, flops
+from irscope.ops.costs import MOST, body_flops, flops
+from irscope.source.budget import limits, tick
 from tests.ops.running import read
 from tests.ops.typed_nodes import graph_of, node_of
 
@@ -115,6 +117,9 @@ LIBRARIES = [
     ("__cudnn$convBackwardInput", "f32[2,5,2,2], f32[5,3,3,3]", "f32[2,3,4,4]", {"dim_labels": LABELS}, 2 * 40 * 27),
     ("__cudnn$convBackwardFilter", "f32[2,3,4,4], f32[2,5,2,2]", "f32[5,3,3,3]", {"dim_labels": LABELS}, 2 * 40 * 27),
     ("__cudnn$convForward", "f32[2,3,4,4], f32[5,3,3,3]", "f32[2,5,2,2]", {}, 0), ("__cudnn$convForward", "f32[2,3,4,4]", "f32[2,5,2,2]", {"dim_labels": LABELS}, 0),
+    ("__cudnn$convForward", "f32[2,3,4,4], f32[5,3,3,3]", "f32[]", {"dim_labels": LABELS}, 0),
+    ("__cudnn$convForward", "f32[2,3,4,4], (f32[5,3,3,3])", "f32[2,5,2,2]", {"dim_labels": LABELS}, 0),
+    ("__cublas$gemm", "f32[8,5], token[]", "f32[8,7]", {}, 0), ("__cublas$gemm", "f32[8,5]", "f32[8,7]", {}, 0),
     ("__cudnn$convForward", "f32[2,3,4,4], f32[5,3,3,3]", "()", {"dim_labels": LABELS}, 0), ("mine", "f32[8,5], f32[5,7]", "f32[8,7]", {}, 0),
     *[(f"lapack_{letter}{routine}{suffix}", "f32[6,6]", "f32[6,6]", {}, share * 216)
       for routine, share in {"potrf": 1 / 3, "getrf": 2 / 3, "geqrf": 4 / 3, "orgqr": 4 / 3, "ungqr": 4 / 3, "geqp3": 2, "syevd": 9, "heevd": 9,
@@ -128,6 +133,19 @@ LIBRARIES = [
 @pytest.mark.parametrize(("target", "operands", "declared", "attrs", "want"), LIBRARIES)
 def test_operations_of_library_calls(target: str, operands: str, declared: str, attrs: dict[str, Any], want: float) -> None:
     assert flops(custom(target, operands, declared, **attrs)) == pytest.approx(want, rel=1e-12)
+
+
+def test_bodies_that_double_at_each_level_cost_a_finite_number_soon() -> None:
+    """2,000 computations call the one before twice; a map of no element multiplies their cost with 0."""
+    twice = [f"g{i} {{ p = f32[] parameter(0)\n a = f32[] call(p), to_apply=g{i - 1}\n ROOT b = f32[] call(a), to_apply=g{i - 1} }}"
+             for i in range(1, 2000)]
+    text = "HloModule m\ng0 { p = f32[] parameter(0)\n ROOT t = f32[] tanh(p) }\n" + "\n".join(twice) + \
+        "\nENTRY e { p = f32[0] parameter(0)\n ROOT m = f32[0] map(p), dimensions={0}, to_apply=g1999 }"
+    main = load(text).module().main()
+    with limits(seconds=3):
+        assert flops(main.result()) == 0.0
+        assert body_flops(main.result().bodies[0]) == float(MOST)
+        tick(10_000)
 
 
 SLOW = ("remainder power atan2 exponential exponential-minus-one log log-plus-one cbrt logistic erf sine cosine tan sinh cosh tanh asin acos "

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from irscope.analysis.values import written
-from irscope.graph import Effect, Graph, Kind, Node, bytes_of
-from irscope.graph.numbering import numbering
+from irscope.graph import Graph, Kind, Node, bytes_of
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.ops import hlo
 from irscope.source import Note, Severity
@@ -120,7 +119,7 @@ class DuplicateSubexpression(Rule):
 
     def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
-            twins = _twins(graph)
+            twins = _twins(graph, context.view.values(graph))
             copies = Counter(map(id, twins))
             for node in graph.nodes:
                 first = twins[node.index]
@@ -142,8 +141,7 @@ class DuplicateSubexpression(Rule):
                 ).with_severity(self.severity if heavy else Severity.INFO)
 
 
-def _twins(graph: Graph) -> list[Node]:
+def _twins(graph: Graph, numbers: list[int]) -> list[Node]:
     """For each node, by index, the first node of the graph with the same value."""
     first: dict[int, Node] = {}
-    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
     return [first.setdefault(number, node) for number, node in zip(numbers, graph.nodes, strict=True)]

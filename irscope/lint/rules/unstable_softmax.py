@@ -6,10 +6,10 @@ from irscope.analysis.exponentials import is_bounded, limit_of
 from irscope.analysis.recognise.norms import LAYER, normalisations
 from irscope.analysis.recognise.parts import readers
 from irscope.analysis.values import SPREADS, reduces, size, written
-from irscope.graph import Effect, Graph, Node, TensorType
-from irscope.graph.numbering import numbering
+from irscope.graph import Graph, Node, TensorType
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 from irscope.source import Note, Severity
 
@@ -265,14 +265,14 @@ def _normalised(context: Context, graph: Graph, node: Node, total: Node) -> str:
             continue
         above = behind(user.operands[0], SPREADS)
         weights = above.operands if above.op is hlo.dot else (above,)  # attention may divide what its values were weighted to
-        if any(_is_same(graph, behind(one, SPREADS), node) for one in weights):
+        if any(_is_same(context.view, graph, behind(one, SPREADS), node) for one in weights):
             return "a softmax"
     return ""
 
 
-def _is_same(graph: Graph, one: Node, exponential: Node) -> bool:
+def _is_same(view: ModuleView, graph: Graph, one: Node, exponential: Node) -> bool:
     """Whether a node is the exponential, or has its value: programs write ``exp(x) / exp(x).sum()``."""
     if one is exponential or one.op is not hlo.exponential:
         return one is exponential
-    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
+    numbers = view.values(graph)
     return numbers[one.index] == numbers[exponential.index]
