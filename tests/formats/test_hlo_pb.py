@@ -238,6 +238,19 @@ def test_literals_in_logical_order(text: str, expected: list[object]) -> None:
     assert array.tolist() == expected
 
 
+@pytest.mark.parametrize("text", ["s64s: 9223372036854775808", "s64s: -9223372036854775809", "s64s: 99999999999999999999999", "u64s: -1"])
+def test_an_integer_out_of_range_is_no_value(text: str) -> None:
+    kind = "U64" if text.startswith("u") else "S64"
+    reading = read_text(module(f'name: "c" opcode: "constant" {shape(kind, 1)} literal {{ {shape(kind, 1)} {text} }}'))
+    assert not reading.ok and "has 0 values" in reading.findings[0].message
+
+
+@pytest.mark.parametrize("given, written", [("3.4028235e38", "3.4028235e+38"), ("1e300", "inf"), ("-1e39", "-inf"), ("nan", "nan"), ("0.1", "0.1")])
+def test_a_float_has_the_digits_of_32_bits(given: str, written: str) -> None:
+    reading = read_text(module(X, f'name: "y" opcode: "batch-norm-training" operand_ids: [1, 1, 1] {shape("F32", 4, 6)} epsilon: {given}'))
+    assert f"epsilon={written}," in reading.source.text
+
+
 def test_large_constants_keep_their_values() -> None:
     values = np.arange(3000, dtype=np.float32)
     record = decode_text(module(f'name: "c" opcode: "constant" {shape("F32", 3000)} literal {{ {shape("F32", 3000)} }}'), message("HloModuleProto"))

@@ -5,7 +5,7 @@ Which attributes an opcode has, and which of them it must have, is in the gramma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from struct import pack
+from ctypes import c_float
 from typing import NamedTuple
 
 from irscope.formats.hlo.spelling import quoted
@@ -63,9 +63,10 @@ FIELDS: Mapping[str, str] = {
 
 
 def _float32(value: float) -> str:
-    """The shortest digits that give a float of 32 bits."""
-    bits = pack("<f", value)
-    return next((text for digits in range(1, 9) if pack("<f", float(text := f"{value:.{digits}g}")) == bits), f"{value:.9g}")
+    """The shortest digits that give a float of 32 bits; infinite where a text has a larger number, and where rounded digits are larger."""
+    value = c_float(value).value
+    bits = bytes(c_float(value))
+    return next((text for digits in range(1, 9) if bytes(c_float(float(text := f"{value:.{digits}g}"))) == bits), f"{value:.9g}")
 
 
 def _within(holder: str, field: str) -> Writer:

@@ -173,7 +173,11 @@ def _number(text: str, field: Field | None) -> Value | None:
             return float(text.rstrip("fF") if not text.lower().lstrip("-").startswith("inf") else text)
         except ValueError:
             return None
-    return _integer(text) if field.kind in ("int", "uint") else None
+    if field.kind not in ("int", "uint"):
+        return None
+    value = _integer(text)
+    low, high = (0, 1 << 64) if field.kind == "uint" else (-(1 << 63), 1 << 63)
+    return value if value is not None and low <= value < high else None
 
 
 def _integer(text: str) -> int | None:
