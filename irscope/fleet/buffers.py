@@ -5,13 +5,14 @@ import re
 
 from irscope.graph import Allocation, BufferAssignment
 
-_ALLOCATION = re.compile(r"^allocation (\d+):(?: 0x[0-9a-f]+,)? size (\d+), (.*)$", re.MULTILINE)
-_VALUE = re.compile(r"^ value: <\d+ (\S+?)(?:\{[\d,]*\})?(?: \(phi\))? @\d+> \(size=(\d+),offset=(\d+)\): (.*)$", re.MULTILINE)
+_NUMBER = r"(\d{1,19})"  # of 64 bits: lines with longer ones are not XLA's
+_ALLOCATION = re.compile(rf"^allocation {_NUMBER}:(?: 0x[0-9a-f]+,)? size {_NUMBER}, (.*)$", re.MULTILINE)
+_VALUE = re.compile(rf"^ value: <\d+ (\S+?)(?:\{{[\d,]*\}})?(?: \(phi\))? @\d+> \(size={_NUMBER},offset={_NUMBER}\): (.*)$", re.MULTILINE)
 
 BEGINS = {"buffer-assignment": re.compile(r"\s*BufferAssignment(?: OOM Debugging)?[.:]"),
           "memory-usage-report": re.compile(r"\s*Memory Space: .+? \(color=\d+\)")}
 """How the reports begin, by kind."""
-_SPACE = re.compile(r"^Memory Space: (.+?) \(color=\d+\)\s*\nTotal bytes: (\d+)", re.MULTILINE)
+_SPACE = re.compile(rf"^Memory Space: (.+?) \(color=\d+\)\s*\nTotal bytes: {_NUMBER}(?!\d)", re.MULTILINE)
 
 
 def parse_buffer_assignment(text: str) -> BufferAssignment:

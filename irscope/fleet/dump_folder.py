@@ -136,7 +136,7 @@ def _order(stage: str) -> tuple[int, int]:
     if stage.startswith("before_optimizations"):
         return 0, 0
     number = stage[:4]
-    return (1, int(number)) if number.isdigit() else (2, 0)
+    return (1, int(number)) if number.isdecimal() else (2, 0)
 
 
 def reports_beside(path: str) -> dict[str, str]:

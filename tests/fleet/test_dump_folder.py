@@ -92,6 +92,8 @@ def test_the_buffer_assignment_is_read() -> None:
         "parameter": 128, "output": 512, "temporary": 64, "thread-local": 4}
     assert found.largest(2) == [("dot", 512, "output"), ("biased", 64, "temporary")]
     assert parse_buffer_assignment("no report\n").total == 0
+    assert parse_buffer_assignment(f"allocation 0: size {'9' * 5000}, parameter 0\n").allocations == []
+    assert parse_memory_usage(f"Memory Space: default (color=0)\nTotal bytes: {'9' * 5000}\n") == {}
 
 
 def test_show_takes_the_costliest_module_and_groups_ranks(dump: Path, cli: Cli) -> None:
@@ -173,3 +175,10 @@ def test_the_name_of_a_module_may_hold_dots(tmp_path: Path, stage: str) -> None:
     for rank in (0, 1):
         (tmp_path / f"module_0003.jit_f.rank{rank}.{stage}.txt").write_text(BEFORE)
     assert [(m.name, m.stages[0].name) for m in read_folder(str(tmp_path)).modules] == [(f"jit_f.rank{rank}", stage) for rank in (0, 1)]
+
+
+def test_digits_of_other_kinds_are_no_number_of_a_pass(tmp_path: Path) -> None:
+    file = tmp_path / "module_0001.m.\u00b2\u00b2\u00b2\u00b2_after_optimizations.txt"
+    file.write_text("HloModule m\n\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n")
+    [module] = read_folder(str(tmp_path)).modules
+    assert module.last.is_last
