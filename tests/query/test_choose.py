@@ -178,6 +178,7 @@ def test_what_a_pass_got_and_gave(marks: tuple[str, ...], wanted: str, numbers: 
 
 @pytest.mark.parametrize(("wanted", "message", "help"), [
     ("4", "there is no snapshot 4", "they are 1 to 3"), ("0", "there is no snapshot 0", "they are 1 to 3"),
+    ("²", "there is no snapshot of the pass ²", "there are a, b"), ("9" * 5000, "there is no snapshot of the pass 9", "there are a, b"),
     ("zzz", "there is no snapshot of the pass zzz", "there are a, b"),
 ])
 def test_snapshots_that_are_not_there(wanted: str, message: str, help: str) -> None:
