@@ -1,6 +1,7 @@
 """Files of named arrays: ``.npz``, ``.safetensors`` and torch's ``.pt``, read with errors in the user's terms."""
 from __future__ import annotations
 
+import io
 import os
 import struct
 import zipfile
@@ -8,7 +9,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tokenize import TokenError
-from typing import Any
+from typing import Any, BinaryIO
 
 from irscope.lazy import Array, ml_dtypes, np
 from irscope.source.budget import require
@@ -57,7 +58,20 @@ def write_arrays(path: str, arrays: dict[str, Array], inputs: Collection[str] = 
     """
     stored = {name: bits(array) for name, array in arrays.items()}
     with writing(path, inputs) as stream:
-        np.savez(stream, **stored)  # type: ignore[arg-type]
+        np.savez(_Forward(stream), **stored)  # type: ignore[arg-type]
+
+
+class _Forward(io.RawIOBase):
+    """Writes from front to back: zipfile would look for its place in a device such as /dev/null, which says 0 always."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self.stream.write(data)
 
 
 def bits(array: Array) -> Array:
@@ -179,7 +193,7 @@ def _json(path: str, text: str) -> dict[str, Any]:
 
 def _retyped(path: str, name: str, array: Array, dtype: str) -> Array:
     wanted = getattr(ml_dtypes, dtype, None)
-    if wanted is None:
+    if not isinstance(wanted, type) or not issubclass(wanted, np.generic):  # it has functions and modules, too
         raise UserError(f"{path}: {name} is said to be {dtype}, which ml_dtypes does not have")
     if np.dtype(wanted).itemsize != array.dtype.itemsize:
         raise UserError(f"{path}: {name} is said to be {dtype}, but its elements have {array.dtype.itemsize} bytes")

@@ -47,6 +47,13 @@ def test_element_types_of_unsigned_views(tmp_path: Path) -> None:
     assert list(read_arrays(path)) == ["x"] and float(read_arrays(path)["x"][0]) == 1.0
 
 
+@pytest.mark.parametrize("word", ["__name__", "finfo", "__builtins__"])
+def test_an_element_type_is_a_type_of_numbers(tmp_path: Path, word: str) -> None:
+    path = npz(tmp_path / "x.npz", x=np.zeros(2, np.uint16), dtypes=json.dumps({"x": word}))
+    with pytest.raises(UserError, match=f"x is said to be {word}, which ml_dtypes does not have"):
+        read_arrays(path)["x"]
+
+
 def with_bits(path: str, name: str, offset: int, value: int) -> str:
     """The archive with two bytes of a member's two headers changed: the local one, and the one of the directory at the end."""
     data = bytearray(Path(path).read_bytes())
