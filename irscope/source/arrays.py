@@ -17,7 +17,7 @@ from irscope.source.checkpoints import is_checkpoint, read_checkpoint
 from irscope.source.data_text import json_value
 from irscope.source.errors import UserError
 from irscope.source.reads import note_read
-from irscope.source.writing import writing
+from irscope.source.writing import is_written_through, writing
 
 MAKE_NPZ = "np.savez('inputs.npz', arg0=x, arg1=y) writes one"
 _SAFETENSORS = {
@@ -58,7 +58,8 @@ def write_arrays(path: str, arrays: dict[str, Array], inputs: Collection[str] = 
     """
     stored = {name: bits(array) for name, array in arrays.items()}
     with writing(path, inputs) as stream:
-        np.savez(_Forward(stream), **stored)  # type: ignore[arg-type]
+        # A regular file has the sizes of its members before their bytes, for readers that look at nothing else.
+        np.savez(_Forward(stream) if is_written_through(path) else stream, **stored)  # type: ignore[arg-type]
 
 
 class _Forward(io.RawIOBase):
