@@ -5,13 +5,13 @@ import re
 
 from irscope.graph import Allocation, BufferAssignment
 
-_ALLOCATION = re.compile(r"^allocation (\d+):(?: 0x[0-9a-f]+,)? size (\d+), (.*)$", re.MULTILINE)
-_VALUE = re.compile(r"^ value: <\d+ (\S+?)(?:\{[\d,]*\})?(?: \(phi\))? @\d+> \(size=(\d+),offset=(\d+)\): (.*)$", re.MULTILINE)
+_ALLOCATION = re.compile(r"^allocation (\d{1,18}):(?: 0x[0-9a-f]+,)? size (\d{1,18}), (.*)$", re.MULTILINE)
+_VALUE = re.compile(r"^ value: <\d+ (\S+?)(?:\{[\d,]*\})?(?: \(phi\))? @\d+> \(size=(\d{1,18}),offset=(\d+)\): (.*)$", re.MULTILINE)
 
 BEGINS = {"buffer-assignment": re.compile(r"\s*BufferAssignment(?: OOM Debugging)?[.:]"),
           "memory-usage-report": re.compile(r"\s*Memory Space: .+? \(color=\d+\)")}
 """How the reports begin, by kind."""
-_SPACE = re.compile(r"^Memory Space: (.+?) \(color=\d+\)\s*\nTotal bytes: (\d+)", re.MULTILINE)
+_SPACE = re.compile(r"^Memory Space: (.+?) \(color=\d+\)\s*\nTotal bytes: (\d{1,18})\b", re.MULTILINE)
 
 
 def parse_buffer_assignment(text: str) -> BufferAssignment:

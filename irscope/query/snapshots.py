@@ -56,7 +56,7 @@ def find(among: list[Snapshot], wanted: str) -> tuple[Snapshot | None, Snapshot]
 
     Where a log has the modules before passes alone, what a pass gave is what the next one got.
     """
-    if wanted.isdigit():
+    if wanted.isdecimal() and len(wanted) < 10:
         if not 1 <= int(wanted) <= len(among):
             raise UserError(f"there is no snapshot {wanted}", f"they are 1 to {len(among)}" if among else "the text is no log of passes")
         shown = among[int(wanted) - 1]
