@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import struct
 import zipfile
 import zlib
@@ -37,6 +38,8 @@ def read_arrays(path: str) -> Mapping[str, Array]:
         raise UserError(f"{path}: there is no such file")
     if os.path.isdir(path):
         raise UserError(f"{path} is a folder, not a file of arrays")
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        raise UserError(f"{path} is a pipe: arrays are read at several places of a file", "write them into a file first")
     note_read(path)
     with open(path, "rb") as file:
         head = file.read(8)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -52,6 +53,13 @@ def test_an_element_type_is_a_type_of_numbers(tmp_path: Path, word: str) -> None
     path = npz(tmp_path / "x.npz", x=np.zeros(2, np.uint16), dtypes=json.dumps({"x": word}))
     with pytest.raises(UserError, match=f"x is said to be {word}, which ml_dtypes does not have"):
         read_arrays(path)["x"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="is a pipe"):
+        read_arrays(str(tmp_path / "pipe"))
 
 
 def with_bits(path: str, name: str, offset: int, value: int) -> str:
