@@ -26,7 +26,7 @@ def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
             _note_unread(path, getattr(arrays, "unread", {}), watch)
         return Joined([own, *files[::-1]])
 
-    constants = [options.constants] if options.constants else []
+    constants = [options.constants] if options.constants is not None else []
     return Files(all_of(options.inputs, given.inputs), all_of(options.weights, given.weights), all_of(constants, given.constants))
 
 

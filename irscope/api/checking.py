@@ -22,6 +22,7 @@ from irscope.lint.session import Options, Session
 from irscope.source import Finding, SourceText, UserError
 from irscope.source.arrays import read_arrays
 from irscope.source.budget import fresh_budget
+from irscope.source.data_text import whole_number
 
 if TYPE_CHECKING:
     from irscope.api import compiling
@@ -80,7 +81,7 @@ def check(path: str | os.PathLike[str] = ".", options: CheckOptions | None = Non
     options, path = options or CheckOptions(), os.fspath(path)
     if not os.path.exists(path):
         raise UserError(f"{path}: no such file or folder")
-    config = read_config(options.config) if options.config else find_config(path)
+    config = read_config(options.config) if options.config is not None else find_config(path)
     if config is None or config.check is None:
         where = f"{config.source.name} has" if config is not None else "there is"
         raise UserError(f"{where} no [tool.irscope.check] to run", f"write into pyproject.toml:\n{EXAMPLE}")
@@ -201,7 +202,7 @@ def _shapes(table: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     for name, shape in table.get("shapes", {}).items():
         parts = shape.split(",") if isinstance(shape, str) else shape
         try:
-            bound[name] = tuple(int(part) for part in parts if str(part).strip())
+            bound[name] = tuple(whole_number(part) for part in parts if str(part).strip())
         except (TypeError, ValueError):
             help = 'shapes are written x = [8, 3, 224] or x = "8,3,224"'
             raise UserError(f"the shape of {name} in the settings is {shape!r}", help) from None

@@ -48,9 +48,9 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
     if options.check and options.engine != "reference":
         with watch.stage("checking against the reference"):
             result.comparisons += _compared_with_reference(options, ready, result)
-    if options.expect:
+    if options.expect is not None:
         result.comparisons += compared_with_file(options, ports_of(ready.module)[1], result, ready.module.flushes_denormals)
-    if options.expect_from:
+    if options.expect_from is not None:
 
         def ran(other: Reading, own: RunOptions, shared: Mapping[str, Array]) -> Ran:
             theirs = prepared(other, own, Files(shared, given.weights, given.constants, given.opened), watch)

@@ -103,7 +103,7 @@ def lint(what: Paths, options: LintOptions | None = None, *, watch: Watcher = SI
     session = session_of(options)
     errors = each_dump(what, options, session.add, watch)
     result = LintResult(session.report(), session.accepted, errors=errors)
-    if options.write_baseline:
+    if options.write_baseline is not None:
         write_baseline(options.write_baseline, session.acceptable(), session.fusion)
         result.written = len(session.acceptable())
     return result
@@ -137,7 +137,7 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *, oom: s
 
 def settings(options: LintOptions) -> Config | None:
     """The settings of a run: those of the project, unless the options name others or none."""
-    return None if options.isolated else read_config(options.config) if options.config else find_config(".")
+    return None if options.isolated else read_config(options.config) if options.config is not None else find_config(".")
 
 
 def session_of(options: LintOptions) -> Session:
@@ -151,7 +151,7 @@ def session_of(options: LintOptions) -> Session:
     chosen = Options(list(select), list(options.ignore), level, {name: getattr(options, name) for name in DEMANDS}, options.baseline,
                     options.why, options.pair, options.track_fusion, options.statistics)
     chosen.fresh, chosen.loops = options.write_baseline is not None, scalar_loops
-    if options.fusion_log:
+    if options.fusion_log is not None:
         chosen.log = logs.load_log(options.fusion_log)
     return Session(chosen, config)
 
@@ -219,11 +219,11 @@ def consistent(options: LintOptions, report: str | None = None) -> None:
     """Raise UserError for incompatible options; ``report`` is the file that the report is written to."""
     if report and options.write_baseline and os.path.realpath(report) == os.path.realpath(options.write_baseline):
         raise UserError(f"--write-baseline and --output both name {report}", "give two names")
-    if options.isolated and options.config:
+    if options.isolated and options.config is not None:
         raise UserError("--isolated and --config exclude each other", "give one of them")
     if options.where and not options.expect_dtype:
         raise UserError("--where picks the nodes of --expect-dtype", "give both; irscope show --where QUERY shows what a query picks")
-    if options.fusion_log and (not options.why or options.policy):
+    if options.fusion_log is not None and (not options.why or options.policy):
         raise UserError("--fusion-log answers --why-not-fused", "give that, and no --policy: the log says whose it is")
-    if options.track_fusion and not options.write_baseline:
+    if options.track_fusion and options.write_baseline is None:
         raise UserError("--track-fusion stores into a baseline", "give --write-baseline FILE too")

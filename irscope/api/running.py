@@ -53,7 +53,7 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     given = Files(inputs or {}, weights or {}, constants or {})
     began = time.perf_counter()
     store = ProgramStore.of(what, options, given)
-    found = store.find() if store is not None and not (options.check or options.expect_from or options.profile) else None
+    found = store.find() if store is not None and not (options.check or options.expect_from is not None or options.profile) else None
     if store is not None and store.fault:
         watch.note(f"the program in the cache is not used, because it {store.fault}; it is compiled again")
     if store is not None and found is not None:
@@ -61,7 +61,7 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     else:
         opened = store.opened if store is not None else {}
         result = compiled_run.run(what, options, Files(given.inputs, given.weights, given.constants, opened), store, watch)
-    if options.save_outputs:
+    if options.save_outputs is not None:
         write_arrays(options.save_outputs, {f"out{i}": a for i, a in enumerate(result.outputs)}, [path_of(what), *options.files])
     return result
 
@@ -83,6 +83,6 @@ def _from_cache(options: RunOptions, store: ProgramStore, found: StoredProgram, 
         samples = timed(options, call) if options.bench else []
     result = RunResult(outputs, len(compiled.program.launches()), [], threads, loaded - read, facts.flops, samples, load_s=read - began,
                        drawn=facts.drawn_names, paths=facts.paths, from_cache=True)
-    if options.expect:
+    if options.expect is not None:
         result.comparisons += compiled_run.compared_with_file(options, facts.outputs, result, facts.flushes_denormals)
     return result

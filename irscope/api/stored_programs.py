@@ -141,7 +141,7 @@ class ProgramStore:
         if not options.cache_weights and _bytes_of_weights(options, given) > LITTLE:
             return None  # nothing would be stored: their digests would cost more than they save
         path = path_of(what)
-        contents = [*([path] if path else []), *options.weights, *([options.constants] if options.constants else [])]
+        contents = [*([path] if path else []), *options.weights, *([options.constants] if options.constants is not None else [])]
         states = dict(zip(contents, _state_of(contents), strict=True))
         digests = [digest_of_file(each) for each in contents]
         text = "" if path else _digest_of_text(what)
@@ -219,7 +219,7 @@ def _relevant(options: RunOptions) -> dict[str, object]:
 
 def _bytes_of_weights(options: RunOptions, given: Files) -> int:
     """The bytes of all files and arrays of weights and constants."""
-    paths = [*options.weights, *([options.constants] if options.constants else [])]
+    paths = [*options.weights, *([options.constants] if options.constants is not None else [])]
     arrays = [values[name] for values in (given.weights, given.constants) for name in values]
     return sum(state[0] for state in _state_of(paths) if state) + sum(int(np.asarray(array).nbytes) for array in arrays)
 
@@ -244,7 +244,7 @@ def _state_of(paths: Sequence[str]) -> list[tuple[int, ...]]:
     for path in paths:
         try:
             state = os.stat(path)
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a NUL character; reading the file reports both
             found.append(())
         else:
             found.append((state.st_size, state.st_mtime_ns, state.st_ino))

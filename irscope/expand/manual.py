@@ -30,7 +30,7 @@ MAX_DEVICES = 1024
 
 _MESH = re.compile(r'"?([\w.$\-]+)"?\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>')
 _INLINE = re.compile(r'mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>')
-_AXIS = re.compile(r'"([^"]+)"\s*=\s*(\d+)')
+_AXIS = re.compile(r'"([^"]+)"\s*=\s*(\d{1,18})')
 _VALUE = re.compile(r'<(@"?[\w.$\-]+"?|mesh<\[[^\]]*\](?:,\s*device_ids=\[[^\]]*\])?>),\s*\[((?:\{[^{}]*\}(?:p\d+)?(?:,\s*)?)*)\]')
 _MANUAL = re.compile(r"manual_axes\{([^}]*)\}")
 _NAME = re.compile(r'"([^"]+)"(:\(\d+\)\d+)?')

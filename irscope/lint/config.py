@@ -111,6 +111,8 @@ def _read(path: Path, name: str) -> Config | None:
         raise UserError(f"{name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UserError(f"{name} is no UTF-8 text", "TOML files are") from None
+    except ValueError:
+        raise UserError(f"{name!r} is not a file name: it contains a NUL character") from None
     own = path.name != "pyproject.toml"
     if not own and "irscope" not in text:
         return None
@@ -118,7 +120,10 @@ def _read(path: Path, name: str) -> Config | None:
         data: Any = toml_table(text)
     except ValueError as error:
         raise UserError(f"{name}: {error}", "TOML: https://toml.io") from None
-    table = data if own and "tool" not in data else data.get("tool", {}).get("irscope")
+    tools = data.get("tool", {})
+    if not isinstance(tools, Mapping):
+        raise UserError(f"{name}: [tool] is no table", "[tool.irscope] holds the settings")
+    table = data if own and "tool" not in data else tools.get("irscope")
     if table is None:
         return None
     reader = _Reader(SourceText(name, text), "" if table is data else "tool.irscope")
@@ -236,6 +241,13 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _is_number(value: object) -> bool:
+    """A float, or a whole number that is one."""
+    if isinstance(value, float):
+        return value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 1023
+
+
 _SORTS: dict[str, tuple[Any, str]] = {
     "text": (lambda v: isinstance(v, str), "a text"),
     "texts": (_is_texts, "a list of texts"),
@@ -245,7 +257,7 @@ _SORTS: dict[str, tuple[Any, str]] = {
     "machine": (lambda v: isinstance(v, str), "the name of a machine, or its TOML file"),
     "dtype": (lambda v: isinstance(v, str), "the name of an element type"),
     "count": (_is_count, "a whole number from 0"),
-    "number": (lambda v: isinstance(v, int | float) and not isinstance(v, bool) and v >= 0, "a number from 0"),
+    "number": (_is_number, "a number from 0"),
     "size": (lambda v: isinstance(v, str) or _is_count(v), "a number of bytes, or a size such as '1.5GiB'"),
     "flag": (lambda v: isinstance(v, bool), "true or false"),
     "severity": (lambda v: v in ("error", "warning", "info"), "error, warning or info"),

@@ -91,9 +91,9 @@ class Session:
         baseline = options.baseline
         if baseline is None and not options.fresh and config is not None and "baseline" in config.top:
             baseline = config.resolve(config.top["baseline"])
-        self._accepted: Counter[str] | None = read_baseline(baseline) if baseline else None
+        self._accepted: Counter[str] | None = read_baseline(baseline) if baseline is not None else None
         self.accepted = 0
-        self._before = read_fusion(baseline) if baseline else {}
+        self._before = read_fusion(baseline) if baseline is not None else {}
         self._rules: dict[tuple[tuple[str, ...], tuple[str, ...]], list[type[Rule]]] = {}
         self._chosen(config.top if config is not None else {})
         for table in config.per_path.values() if config is not None else ():

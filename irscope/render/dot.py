@@ -13,6 +13,7 @@ from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
 from irscope.render.theme import Most, Theme, box_colours, class_colours, legend, theme
+from irscope.render.units import short
 from irscope.render.view import Box, BoxFrame, Drawing, Link
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
@@ -27,6 +28,9 @@ TIMEOUT = 60.0
 """Seconds that graphviz may take; our limits keep it far below."""
 LEGEND = 13
 """Colours of a legend in one row."""
+MAX_HEADING, MAX_LINE, MAX_TIP = 400, 120, 4000
+"""Characters of a line above the drawing, of any other line, and of a tooltip: longer ones are cut. Graphviz refuses labels and strings
+from 16 KiB on."""
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -132,7 +136,8 @@ def _boxes(view: Drawing, names: dict[Box, str], color_by: str, colours: Theme) 
             edge = class_colours(cluster.kind, colours).border
             fill = colours.cluster if depth % 2 else colours.background
             yield f"{pad[2:]}subgraph cluster_{number} {{"
-            yield (f'{pad}graph [label={_quote(cluster.title)}, labelloc=t, labeljust=l, style="rounded,filled", color="{edge}",'
+            title = _quote(short(cluster.title, MAX_LINE))
+            yield (f'{pad}graph [label={title}, labelloc=t, labeljust=l, style="rounded,filled", color="{edge}",'
                    f' fillcolor="{fill}", fontsize=11, fontcolor="{colours.text}", margin=10];')
             number += 1
             stack.append((cluster, True, depth))
@@ -142,15 +147,15 @@ def _boxes(view: Drawing, names: dict[Box, str], color_by: str, colours: Theme) 
 
 
 def _box_attributes(box: Box, colours: Colours) -> str:
-    rows = [f"<b>{markup(box.title)}</b>" + (f" <b>&#215;{box.times}</b>" if box.times > 1 else "")]
-    rows += [f'<font point-size="9">{markup(line)}</font>' for line in box.lines if line]
-    rows += [f'<font point-size="9"><b>{markup(line)}</b></font>' for line in (*box.badges, *found_lines(box))]
-    rows += [f'<font point-size="9"><i>&#8592; {markup(text)}</i></font>' for text in box.inputs]
+    rows = [f"<b>{_cut(box.title)}</b>" + (f" <b>&#215;{box.times}</b>" if box.times > 1 else "")]
+    rows += [f'<font point-size="9">{_cut(line)}</font>' for line in box.lines if line]
+    rows += [f'<font point-size="9"><b>{_cut(line)}</b></font>' for line in (*box.badges, *found_lines(box))]
+    rows += [f'<font point-size="9"><i>&#8592; {_cut(text)}</i></font>' for text in box.inputs]
     style = "filled,rounded" + (",dashed" if "open" in box.tags else "")
     wide = ", penwidth=3" if stands_out(box) else ", penwidth=2, peripheries=2" if "result" in box.tags else ""
     tooltip = tooltip_of(box)
     tip = f", tooltip={_quote(tooltip)}" if tooltip else ""
-    ident = f", id={_quote(box.key)}" if box.key else ""
+    ident = f", id={_quote(box.key)}" if 0 < len(box.key) <= MAX_TIP else ""
     return (f' [label=<{"<br/>".join(rows)}>, style="{style}", fillcolor="{colours.fill}", color="{colours.border}",'
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')
 
@@ -161,7 +166,7 @@ def _link_attributes(link: Link, colours: Theme) -> str:
     parts = [f"penwidth={width:.2g}"]
     label = link.label or stored_label(link)
     if label:
-        parts.append(f"label={_quote(label)}")
+        parts.append(f"label={_quote(short(label, MAX_LINE))}")
     if link.stored:
         parts += [f'style=dashed, color="{colours.stored}", fontcolor="{colours.stored}"']
     if link.stored or link.n > 1:
@@ -172,10 +177,11 @@ def _link_attributes(link: Link, colours: Theme) -> str:
 
 def _title(view: Drawing, color_by: str, colours: Theme) -> str:
     """The title, the notes, and a legend of the colours that occur."""
-    rows = [f'<tr><td align="left"><font point-size="16"><b>{markup(view.title)}</b></font></td></tr>']
-    rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{markup(note)}</font></td></tr>' for note in view.notes]
-    rows += [f'<tr><td align="left"><font point-size="10">{markup(line)}</font></td></tr>' for line in view.heading]
-    cells = [f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{markup(name)}</font></td>'
+    rows = [f'<tr><td align="left"><font point-size="16"><b>{_cut(view.title, MAX_HEADING)}</b></font></td></tr>']
+    notes = (_cut(note, MAX_HEADING) for note in view.notes)
+    rows += [f'<tr><td align="left"><font point-size="10" color="{colours.faint}">{note}</font></td></tr>' for note in notes]
+    rows += [f'<tr><td align="left"><font point-size="10">{_cut(line, MAX_HEADING)}</font></td></tr>' for line in view.heading]
+    cells = [f'<td bgcolor="{c.fill}" color="{c.border}" border="1"><font point-size="9" color="{c.text}">{_cut(name)}</font></td>'
              for name, c in legend(view.boxes, color_by, colours)]
     if cells:
         lines = "".join(f"<tr>{''.join(cells[i:i + LEGEND])}</tr>" for i in range(0, len(cells), LEGEND))
@@ -184,5 +190,10 @@ def _title(view: Drawing, color_by: str, colours: Theme) -> str:
     return '<<table border="0" cellborder="0" cellspacing="0" cellpadding="1">' + "".join(rows) + "</table>>"
 
 
+def _cut(text: str, width: int = MAX_LINE) -> str:
+    """A line of a label."""
+    return markup(short(text, width))
+
+
 def _quote(text: str) -> str:
-    return '"' + visible(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + visible(short(text, MAX_TIP)).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

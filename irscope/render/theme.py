@@ -80,9 +80,9 @@ class Most:
 
     @classmethod
     def of(cls, boxes: Sequence[Box]) -> Most:
-        """Those of some boxes; 1 where all are 0."""
+        """Those of some boxes; 1 where none is positive."""
         return cls(max((box.cost for box in boxes), default=0.0) or 1.0, max((box.bytes for box in boxes), default=0.0) or 1.0,
-                   max((box.number or 0.0 for box in boxes), default=0.0) or 1.0)
+                   max((box.number for box in boxes if box.number is not None and box.number > 0), default=1.0))
 
 
 def box_colours(box: Box, color_by: str, most: Most, theme: Theme) -> Colours:

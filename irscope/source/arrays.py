@@ -1,14 +1,16 @@
 """Files of named arrays: ``.npz``, ``.safetensors`` and torch's ``.pt``, read with errors in the user's terms."""
 from __future__ import annotations
 
+import io
 import os
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tokenize import TokenError
-from typing import Any
+from typing import Any, BinaryIO
 
 from irscope.lazy import Array, ml_dtypes, np
 from irscope.source.budget import require
@@ -16,7 +18,7 @@ from irscope.source.checkpoints import is_checkpoint, read_checkpoint
 from irscope.source.data_text import json_value
 from irscope.source.errors import UserError
 from irscope.source.reads import note_read
-from irscope.source.writing import writing
+from irscope.source.writing import is_written_through, writing
 
 MAKE_NPZ = "np.savez('inputs.npz', arg0=x, arg1=y) writes one"
 _SAFETENSORS = {
@@ -36,6 +38,8 @@ def read_arrays(path: str) -> Mapping[str, Array]:
         raise UserError(f"{path}: there is no such file")
     if os.path.isdir(path):
         raise UserError(f"{path} is a folder, not a file of arrays")
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        raise UserError(f"{path} is a pipe: arrays are read at several places of a file", "write them into a file first")
     note_read(path)
     with open(path, "rb") as file:
         head = file.read(8)
@@ -57,7 +61,21 @@ def write_arrays(path: str, arrays: dict[str, Array], inputs: Collection[str] = 
     """
     stored = {name: bits(array) for name, array in arrays.items()}
     with writing(path, inputs) as stream:
-        np.savez(stream, **stored)  # type: ignore[arg-type]
+        # A regular file has the sizes of its members before their bytes, for readers that look at nothing else.
+        np.savez(_Forward(stream) if is_written_through(path) else stream, **stored)  # type: ignore[arg-type]
+
+
+class _Forward(io.RawIOBase):
+    """Writes from front to back: zipfile would look for its place in a device such as /dev/null, which says 0 always."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self.stream.write(data)
 
 
 def bits(array: Array) -> Array:
@@ -179,7 +197,7 @@ def _json(path: str, text: str) -> dict[str, Any]:
 
 def _retyped(path: str, name: str, array: Array, dtype: str) -> Array:
     wanted = getattr(ml_dtypes, dtype, None)
-    if wanted is None:
+    if not isinstance(wanted, type) or not issubclass(wanted, np.generic):  # it has functions and modules, too
         raise UserError(f"{path}: {name} is said to be {dtype}, which ml_dtypes does not have")
     if np.dtype(wanted).itemsize != array.dtype.itemsize:
         raise UserError(f"{path}: {name} is said to be {dtype}, but its elements have {array.dtype.itemsize} bytes")

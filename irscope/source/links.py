@@ -47,4 +47,4 @@ def follows_links(stream: object) -> bool:
         return False
     vte = os.environ.get("VTE_VERSION", "")
     return (any(name in os.environ for name in _VARIABLES) or os.environ.get("TERM_PROGRAM") in _PROGRAMS
-            or os.environ.get("TERM", "").startswith(_TERMS) or (vte.isdigit() and int(vte) >= _VTE))
+            or os.environ.get("TERM", "").startswith(_TERMS) or (vte.isdecimal() and len(vte) < 10 and int(vte) >= _VTE))

@@ -20,7 +20,7 @@ from typing import BinaryIO
 from irscope.source.errors import UserError
 from irscope.source.reads import known_reads
 
-_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d{1,9})")
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
@@ -31,6 +31,8 @@ def writing(path: str, inputs: Collection[str] = (), again: bool = False) -> Ite
     It is checked before and after the content is written: further files may be read meanwhile. ``again``: the file may be one that was
     read, and is updated.
     """
+    if "\0" in path:
+        raise UserError(f"{path!r} is not a file name: it contains a NUL character")
     read = () if again else known_reads()
     _refuse_input(path, inputs, read)
     try:

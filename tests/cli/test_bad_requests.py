@@ -28,6 +28,10 @@ REQUESTS: dict[str, tuple[dict[str, object] | bytes, tuple[str, ...], tuple[str,
     "target": ({}, ("--emit", "asm", "--target", "nonsense"), ("no target nonsense", "aarch64-linux-gnu")),
     "binary to a terminal": ({}, ("--emit", "obj"), ("binary", "-o FILE")),
     "no such folder": ({}, ("--emit", "loops", "-o", "/no/such/folder/x"), ("/no/such/folder/x", "cannot be written")),
+    **{f"{option} without a name": ({}, (option, ""), ("no such file",)) for option in ("--expect", "--expect-from", "--constants")},
+    "--save-outputs without a name": ({}, ("--save-outputs", ""), ("cannot be written",)),
+    "a NUL in the name of outputs": ({}, ("--save-outputs", "a\0b"), ("is not a file name",)),
+    "a NUL in the name of weights": ({}, ("--weights", "a\0b"), ("there is no such file",)),
     "outputs to no such folder": ({}, ("--save-outputs", "/no/such/folder/x.npz"), ("/no/such/folder/x.npz", "cannot be written")),
 }
 
@@ -69,3 +73,8 @@ def test_expectations_that_fail_are_1_and_those_that_fit_nothing_are_2(
     result = cli("compile-and-run", tmp_path / "m.hlo", "--inputs", tmp_path / "inputs.npz", "--expect", tmp_path / "expected.npz")
     assert result.exit_code == status
     assert words in result.output
+
+
+def test_outputs_may_go_to_a_device(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "m.hlo").write_text(TEXT)
+    assert cli("compile-and-run", tmp_path / "m.hlo", "--save-outputs", "/dev/null").exit_code == 0

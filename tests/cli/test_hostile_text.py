@@ -126,3 +126,16 @@ def test_the_one_escape_function() -> None:
     assert one_line("a\nb\tc\x00") == "a b c␀"
     assert markup('<\x1b&">') == "&lt;␛&amp;&quot;&gt;"
     assert json.loads(json_text(json.dumps([EVIL, "\ud800"], ensure_ascii=False) + "\r\n")) == [EVIL, "\ud800"]
+
+
+@pytest.mark.parametrize(("encoding", "words"), [
+    ("ascii", ("show",)), ("latin-1", ("show", "--ops")), ("ascii", ("show", "--format", "text")), ("ascii", ("show", "--format", "json"))])
+def test_characters_that_the_encoding_lacks_are_replaced(tmp_path: Path, encoding: str, words: tuple[str, ...]) -> None:
+    path = tmp_path / "x.hlo"
+    path.write_text('ENTRY main {\n  p = f32[8] parameter(0)\n  ROOT n = f32[8] negate(p), metadata={op_name="\u4e16/\u202e/\u00e9" '
+                    'source_file="\u4e16.py" source_line=1}\n}\n')
+    done = subprocess.run([sys.executable, "-m", "irscope", *words, str(path)], env={**os.environ, "PYTHONIOENCODING": encoding},
+                          capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    if "json" in words:
+        json.loads(done.stdout.decode(encoding))

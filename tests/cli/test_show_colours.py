@@ -52,6 +52,13 @@ def test_numbers_of_the_user_are_colours(name: str, content: str, source: Path, 
     assert ">4</font>" in done.stdout, "the legend has the largest number"
 
 
+def test_of_negative_numbers_none_is_the_hottest(source: Path, tmp_path: Path, cli: Cli) -> None:
+    names = ["x", "a", "b", "r"]
+    (tmp_path / "n.json").write_text(json.dumps({name: -9 + i for i, name in enumerate(names)}))
+    done = cli("show", source, "--numbers", tmp_path / "n.json", "--color-by", "numbers", "--format", "dot")
+    assert done.exit_code == 0 and {fills(done.stdout)[name] for name in names} == {"#ffffff"}
+
+
 @pytest.mark.parametrize("content", [
     "[1, 2]", "{", "[" * 100_000, '{"a": 1e999}', '{"a": NaN}', '{"a": ' + "9" * 400 + "}", '{"a": true}', "name,many", '{"zz": 1}', "a," + "9" * 400,
     '{"traceEvents": {"a": []}}', "\x00", '"' + "x" * 200_000,

@@ -193,3 +193,10 @@ def test_the_action_annotates_summarises_and_ends_as_the_check_does(repo: Path, 
     assert json.loads((project / "out.sarif").read_text())["version"] == "2.1.0"
     wrong = subprocess.run(["bash", "-e", "-c", script], cwd=project, env={**env, "COMMAND": "rm"}, capture_output=True, text=True)
     assert wrong.returncode == 2
+
+
+def test_a_shape_of_the_settings_that_is_no_number(project: Path, cli: Cli) -> None:
+    np.savez(project / "o.npz", out0=np.zeros(1, np.float32))
+    (project / "pyproject.toml").write_text(SETTINGS.format(more='expect = "o.npz"\nshapes = {x = [inf]}'))
+    result = cli("check")
+    assert result.exit_code == 2 and "the shape of x in the settings is [inf]" in result.stdout

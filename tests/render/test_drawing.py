@@ -168,3 +168,12 @@ def test_too_many_picked_nodes_are_refused_with_advice() -> None:
     with pytest.raises(UserError, match="too many to read") as error:
         view_of(reading, choose(reading.module(), Wanted(where="op=*"), False), DrawingOptions())
     assert "--max-nodes" in error.value.help
+
+
+@pytest.mark.skipif(not dot.can_draw(), reason="no graphviz here")
+@pytest.mark.parametrize("name", ["main", "biased", "dense", "x"])
+def test_names_of_any_length_are_drawn(name: str) -> None:
+    facts = survey(re.sub(rf"\b{name}\b", name + "_" * 20_000, FUSED))
+    text = dot_text(detail_view(facts, facts.module.main(), BoxOptions()))
+    assert max(map(len, text.splitlines())) < 16_384
+    assert draw(text, "svg").startswith(b"<?xml")

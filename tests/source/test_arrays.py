@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zipfile
 from pathlib import Path
@@ -45,6 +46,20 @@ def test_of_equal_names_the_first_counts(tmp_path: Path) -> None:
 def test_element_types_of_unsigned_views(tmp_path: Path) -> None:
     path = npz(tmp_path / "x.npz", x=np.array([0x3F80], np.uint16), dtypes=json.dumps({"x": "bfloat16"}))
     assert list(read_arrays(path)) == ["x"] and float(read_arrays(path)["x"][0]) == 1.0
+
+
+@pytest.mark.parametrize("word", ["__name__", "finfo", "__builtins__"])
+def test_an_element_type_is_a_type_of_numbers(tmp_path: Path, word: str) -> None:
+    path = npz(tmp_path / "x.npz", x=np.zeros(2, np.uint16), dtypes=json.dumps({"x": word}))
+    with pytest.raises(UserError, match=f"x is said to be {word}, which ml_dtypes does not have"):
+        read_arrays(path)["x"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="is a pipe"):
+        read_arrays(str(tmp_path / "pipe"))
 
 
 def with_bits(path: str, name: str, offset: int, value: int) -> str:

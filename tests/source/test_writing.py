@@ -138,3 +138,8 @@ def test_a_file_that_is_mounted_by_itself_is_overwritten(tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "replace", busy)
     write(path)
     assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["x"]
+
+
+def test_a_descriptor_beyond_all_numbers_is_refused() -> None:
+    with pytest.raises(UserError, match="cannot be written"):
+        write("/dev/fd/99999999999999999999")

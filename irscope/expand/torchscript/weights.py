@@ -82,7 +82,7 @@ def _new_weight(program: TorchProgram, path: str, node: Node) -> Tensor:
     return UnsolvedWeight(path, node)
 
 
-RECURRENT = re.compile(r"(?:weight_(?:ih|hh|hr)|bias_(?:ih|hh))_l(\d+)(_reverse)?$")
+RECURRENT = re.compile(r"(?:weight_(?:ih|hh|hr)|bias_(?:ih|hh))_l(\d{1,9})(_reverse)?$")
 PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 
 

@@ -61,7 +61,7 @@ class ExpressionReader(Functions):
                 if self.kind != "number" or not self.word.isdigit():
                     self.at -= 1
                     raise self.fault("expected a tuple index after `.`")
-                node = self.project(node, int(self.word), self.offset)
+                node = self.project(node, _index(self.word), self.offset)
                 self.at += 1
                 node = self.claimed(node)
             elif (
@@ -72,7 +72,7 @@ class ExpressionReader(Functions):
                 if not self.word[1:].replace(".", "0").isdigit() or self.word.endswith("."):
                     raise self.fault("expected a tuple index after `.`")
                 for part in self.word[1:].split("."):
-                    node = self.project(node, int(part), self.offset)
+                    node = self.project(node, _index(part), self.offset)
                 self.at += 1
             else:
                 return node
@@ -132,7 +132,7 @@ class ExpressionReader(Functions):
             raise self._undefined(word, at)
         self.at += 1
         for part in rest.split(".")[1:]:
-            found = self.project(found, int(part), at)
+            found = self.project(found, _index(part), at)
         return self.claimed(found)
 
     def _input(self, word: str, at: int) -> Node:
@@ -315,3 +315,8 @@ class ExpressionReader(Functions):
             place = self.context.place(self.offsets[opened])
             raise self.fault(f"expected `{close}` to close the block opened at {place}")
         return result
+
+
+def _index(digits: str) -> int:
+    """The number of a field. No tuple has as many fields as 18 digits count, and Python converts no text of thousands of them."""
+    return int(digits[:18])

@@ -17,7 +17,7 @@ MAGIC = 0xDD5E40F096B4A13F
 KINDS = {0: "s", 1: "u", 2: "f", 4: "bf"}
 """DLPack's codes of element types."""
 CODES = {f"{word}{bits}": (code, bits) for code, word in KINDS.items() for bits in (8, 16, 32, 64)} | {"pred": (1, 1)}
-REFERENCE = re.compile(r"meta\[(.+)\]\[(\d+)\]$")
+REFERENCE = re.compile(r"meta\[(.+)\]\[(\d{1,18})\]$")
 KEY = "relay.Constant"
 
 

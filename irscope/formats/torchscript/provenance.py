@@ -9,7 +9,7 @@ from irscope.graph import SourceLine
 
 SCOPE = re.compile(r", scope: ((?:(?! # ).)*)")
 COMMENT = re.compile(r"\)[^#\"]* # (.*)$")
-PLACE = re.compile(r"(.*):(\d+):(\d+)$")
+PLACE = re.compile(r"(.*):(\d{1,9}):(\d{1,9})$")
 
 
 class TorchProvenance:

@@ -11,6 +11,8 @@ from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
 
 INT = re.compile(r"[+-]?\d+$")
+MAX_DIGITS = 300
+"""A longer number is beyond every type, and Python converts no text of thousands of digits."""
 FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE)
 REAL = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan"
 COMPLEX = re.compile(rf"([+-]?(?:{REAL}))([+-](?:{REAL}))j$")
@@ -59,7 +61,7 @@ def parse_value(text: str) -> Any:
     if not bare:
         return Opaque(text)
     if INT.match(bare):
-        return int(bare)
+        return int(bare) if len(bare) <= MAX_DIGITS else Opaque(text)
     if FLOAT.match(bare):
         return float(bare)
     if bare[0] in "\"'" and bare[-1] == bare[0] and len(bare) > 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irscope.source import Finding
 
-_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?$")
+_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?$")
 
 
 @dataclass(frozen=True, slots=True)
