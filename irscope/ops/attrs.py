@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from irscope.graph import Type
 
 
+LONGEST = 1 << 62
+"""A dimension with its padding and dilation has fewer positions: sums of two of them still fit in 64 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """A sliding window, one entry per dimension. Negative padding crops (the dilated operand)."""
@@ -36,10 +40,17 @@ class Window:
                       rhs_reversal or (False,) * n)
 
     def output_size(self, dimension: int, size: int) -> int:
-        """The number of windows along a dimension of ``size`` elements (XLA's ``window_util``: dilated + padding - dilated window)."""
+        """The number of windows along a dimension of ``size`` elements (XLA's ``window_util``: dilated + padding - dilated window).
+
+        Raises TypeFault where positions in the padded dimension do not fit in 64 bits.
+        """
         dilated = (size - 1) * self.lhs_dilate[dimension] + 1 if size > 0 else 0
         padded = dilated + self.pad_low[dimension] + self.pad_high[dimension]
         reach = (self.size[dimension] - 1) * self.rhs_dilate[dimension] + 1 if self.size[dimension] > 0 else 0
+        low, high = self.pad_low[dimension], self.pad_high[dimension]
+        if max(abs(low), abs(high), dilated + max(low, 0) + max(high, 0), self.lhs_dilate[dimension]) >= LONGEST:
+            raise TypeFault(f"the window over dimension {dimension} of {size} elements makes positions that do not fit in 64 bits: "
+                            f"padding {low}_{high}, dilation {self.lhs_dilate[dimension]}")
         return 0 if padded < reach or padded <= 0 else (padded - reach) // self.stride[dimension] + 1
 
 
