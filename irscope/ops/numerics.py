@@ -106,6 +106,8 @@ def convert(x: Array, dtype: DType) -> Array:
 
 def rounded(x: Array, dtype: DType) -> Array:
     """:func:`convert`, but between f32 and narrower floats by their bits: denormals are kept, as in XLA's and irscope's code."""
+    if np.asarray(x).dtype == dtype.numpy():
+        return np.asarray(x)
     wide = widen(x)
     if wide.dtype != np.float32 or not dtype.is_float or dtype.bits > 32:
         return convert(x, dtype)

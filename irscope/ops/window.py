@@ -17,6 +17,7 @@ from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, maximum, minimum, multiply
 from irscope.ops.faults import TypeFault
 from irscope.ops.nests import below, both, flat, fold_type, guard, independent, loops, not_below, split
+from irscope.ops.numerics import rounded
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_sizes, size
 
@@ -263,10 +264,11 @@ def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: 
             keep = (place[to] >= 0) & scalar_results(node, stays([have, candidate]))[0]
             best[to] = np.where(keep, have, candidate)
             place[to] = np.where(keep, place[to], flat_places[whence])
-    result = np.full(operand.size, init, init.dtype)
+    result = np.full(operand.size, rounded(init, infer.array(node, 0).dtype))
+    combined = over_arrays(run, scatter)
     for i, value in zip(place.reshape(-1), source.reshape(-1), strict=True):
         if i >= 0:
-            result[i] = scalar_results(node, run(scatter, [np.asarray(result[i]), np.asarray(value)]))[0]
+            result[i] = scalar_results(node, combined([np.asarray(result[i]), np.asarray(value)]))[0]
     return result.reshape(shape)
 
 
@@ -277,7 +279,7 @@ def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], o
     init = ins[2].load(())
     apart = all(stride > (n - 1) * dilate for n, stride, dilate in zip(window.size, window.stride, window.rhs_dilate, strict=True))
     with independent(k, out.shape) as at:
-        out.store(at, init)
+        out.store(at, k.convert(init, out.dtype))
     with independent(k, source.shape) if apart else loops(k, source.shape) as at:
         found = k.reg(PRED, k.const(False, PRED))
         best = k.reg(operand.dtype, k.const(0, operand.dtype))
@@ -293,7 +295,7 @@ def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], o
                 found.set(k.const(True, PRED))
         with k.when(found.get()):
             target = split(best_place.get(), operand.shape)
-            out.store(target, k.inline(scatter, [out.load(target), source.load(at)])[0])
+            out.store(target, k.convert(k.inline(scatter, [out.load(target), source.load(at)])[0], out.dtype))
 
 
 def _select_and_scatter_cost(node: Node) -> float:
