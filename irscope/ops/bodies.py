@@ -69,12 +69,12 @@ def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
         return [numerics.rounded(a, dtype) for a, dtype in zip(arguments, dtypes, strict=True)]
     if is_elementwise(graph):
         def whole(arguments: Sequence[Array]) -> Any:
-            shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
+            shape = numerics.common_shape(*arguments)
             return _spread(run(graph, given(arguments)), shape, graph.result().type)
         return whole
 
     def one_by_one(arguments: Sequence[Array]) -> object:
-        shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
+        shape = numerics.common_shape(*arguments)
         columns = [np.broadcast_to(a, shape).reshape(-1) for a in given(arguments)]
         rows = [run(graph, [np.asarray(c[i]) for c in columns]) for i in range(len(columns[0]))]
         return _gathered(rows, shape, graph.result().type)
