@@ -5,14 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from irscope.graph import TensorType
 from irscope.lazy import Array
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import require_nodes
 
 if TYPE_CHECKING:
 
     from irscope.graph import Type
 
 
+NUMPY_RANK = 64
+"""The most dimensions of an array of numpy."""
 LONGEST = 1 << 62
 """A dimension with its padding and dilation has fewer positions: sums of two of them still fit in 64 bits."""
 
@@ -144,10 +148,14 @@ class Literal:
         return Literal(type, _value=array)
 
     def value(self) -> Any:
-        """The array (read-only), or a tuple of arrays. Raises TypeFault when the value was elided."""
+        """The array (read-only), or a tuple of arrays. Raises TypeFault when the value was elided, BudgetExceeded when numpy has too few
+        dimensions for it."""
         if self._value is None:
             if self.elided or self.parse is None:
                 raise TypeFault("the text elides the value of this constant")
+            for leaf in self.type.leaves():
+                if isinstance(leaf, TensorType):
+                    require_nodes(leaf.rank, f"a constant of type {leaf}", NUMPY_RANK, "dimensions")
             self._value = self.parse(self)
         return self._value
 

@@ -5,7 +5,9 @@ import pytest
 
 import irscope
 from irscope.api import RunOptions
+from irscope.ops.attributes import Constant
 from irscope.source import UserError
+from tests.ops.running import read
 
 
 def dims(rank: int) -> str:
@@ -22,6 +24,14 @@ def test_too_many_dimensions(text: str, engine: str) -> None:
     with pytest.raises(UserError) as fault:
         irscope.api.run(text, RunOptions(engine=engine, check=True, fill_elided=True))
     assert "%x (" in fault.value.findings[0].message and "at most 60 dimensions" in fault.value.findings[0].message
+
+
+def test_a_constant_of_too_many_dimensions_is_refused_by_its_type() -> None:
+    type = f"f32[{dims(65)}]"
+    text = f"ENTRY m {{ x = {type} constant({'{' * 65}2{'}' * 65})\n n = {type} negate(x)\n ROOT r = f32[1] reshape(n) }}"
+    constant = read(text).main().nodes[0]
+    with pytest.raises(UserError, match="more than 64 dimensions"):
+        Constant.of(constant).literal.value()
 
 
 @pytest.mark.parametrize("text", [
