@@ -28,6 +28,9 @@ from irscope.source import Finding, Severity, UserError, did_you_mean
 FIRST_CONSTANT = 1_000_000
 """Inputs are drawn by their number; constants by numbers from here on."""
 
+MAX_RANK = 60
+"""numpy has 64 dimensions, and references add up to two."""
+
 COMMUNICATION = hlo.named("all-reduce all-reduce-start all-gather all-gather-start reduce-scatter all-to-all collective-permute "
                           "collective-permute-start collective-broadcast")
 """Operators that read what other devices computed."""
@@ -41,12 +44,21 @@ def lowering_options(options: RunOptions) -> Options:
 def bound(options: RunOptions, module: Module, files: Files, watch: Watcher) -> Module:
     """The module for these arrays: a program is run over abstract values, a graph gets its types; then constants get values."""
     made = _opened(options, module, files, watch) if needs_opening(module) else _typed(options, module, files)
+    _refuse_ranks(made)
     made = _filled(options, made, files)
     if options.partitions > 1:
         return partitioned(made, options.partitions)
     _refuse_shards(made)
     _note_partitions(made, watch)
     return made
+
+
+def _refuse_ranks(module: Module) -> None:
+    """Raise UserError for arrays of more dimensions than numpy has, which holds inputs, constants and results."""
+    for graph in callees_first(module, module.main()):
+        for node in graph.nodes:
+            if any(isinstance(t, TensorType) and t.rank > MAX_RANK for t in node.type.leaves()):
+                raise cannot_run(module, node, f"arrays have at most {MAX_RANK} dimensions here")
 
 
 def _refuse_shards(module: Module) -> None:

@@ -26,7 +26,10 @@ class NoScalarMeaning(Exception):
 
 
 def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Expr]) -> Values:
-    """The leaves of a body's result. ``args`` are the leaves of its parameters, in order; results have as many lanes, constants too."""
+    """The leaves of a body's result. ``args`` are the leaves of its parameters, in order; results have as many lanes, constants too.
+
+    A reducer may be written in another float precision than its operands: the arguments are converted to the parameters' types.
+    """
     lanes = max((arg.lanes for arg in args), default=1)
     return [k.splat(leaf, lanes) for leaf in _Evaluation(k).run(graph, list(args))]
 
@@ -40,9 +43,10 @@ class _Evaluation:
         held: list[Values] = [[] for _ in graph.nodes]
         taken = 0
         for param in graph.params:
-            count = sum(1 for _ in param.type.leaves())
-            held[param.index] = list(args[taken:taken + count])
-            taken += count
+            leaves = list(param.type.leaves())
+            held[param.index] = [self.k.convert(arg, leaf.dtype) if isinstance(leaf, TensorType) else arg
+                                 for arg, leaf in zip(args[taken:], leaves)]
+            taken += len(leaves)
         if taken != len(args):
             raise ValueError(f"{graph.name} takes {taken} values, not {len(args)}")
         for node in _needed(graph):

@@ -5,12 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from irscope.graph import TensorType
 from irscope.lazy import Array
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import require_nodes
 
 if TYPE_CHECKING:
 
     from irscope.graph import Type
+
+
+NUMPY_RANK = 64
+"""The most dimensions of an array of numpy."""
+LONGEST = 1 << 62
+"""A dimension with its padding and dilation has fewer positions: sums of two of them still fit in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +44,17 @@ class Window:
                       rhs_reversal or (False,) * n)
 
     def output_size(self, dimension: int, size: int) -> int:
-        """The number of windows along a dimension of ``size`` elements (XLA's ``window_util``: dilated + padding - dilated window)."""
+        """The number of windows along a dimension of ``size`` elements (XLA's ``window_util``: dilated + padding - dilated window).
+
+        Raises TypeFault where positions in the padded dimension do not fit in 64 bits.
+        """
         dilated = (size - 1) * self.lhs_dilate[dimension] + 1 if size > 0 else 0
         padded = dilated + self.pad_low[dimension] + self.pad_high[dimension]
         reach = (self.size[dimension] - 1) * self.rhs_dilate[dimension] + 1 if self.size[dimension] > 0 else 0
+        low, high = self.pad_low[dimension], self.pad_high[dimension]
+        if max(abs(low), abs(high), dilated + max(low, 0) + max(high, 0), self.lhs_dilate[dimension]) >= LONGEST:
+            raise TypeFault(f"the window over dimension {dimension} of {size} elements makes positions that do not fit in 64 bits: "
+                            f"padding {low}_{high}, dilation {self.lhs_dilate[dimension]}")
         return 0 if padded < reach or padded <= 0 else (padded - reach) // self.stride[dimension] + 1
 
 
@@ -133,10 +148,14 @@ class Literal:
         return Literal(type, _value=array)
 
     def value(self) -> Any:
-        """The array (read-only), or a tuple of arrays. Raises TypeFault when the value was elided."""
+        """The array (read-only), or a tuple of arrays. Raises TypeFault when the value was elided, BudgetExceeded when numpy has too few
+        dimensions for it."""
         if self._value is None:
             if self.elided or self.parse is None:
                 raise TypeFault("the text elides the value of this constant")
+            for leaf in self.type.leaves():
+                if isinstance(leaf, TensorType):
+                    require_nodes(leaf.rank, f"a constant of type {leaf}", NUMPY_RANK, "dimensions")
             self._value = self.parse(self)
         return self._value
 

@@ -62,15 +62,20 @@ def is_elementwise(graph: Graph) -> bool:
 
 
 def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
-    """A scalar computation as a function of equally shaped arrays; tuples are returned as tuples."""
+    """A scalar computation as a function of equally shaped arrays, in the types of its parameters; tuples are returned as tuples."""
+    dtypes = parameter_dtypes(graph)
+
+    def given(arguments: Sequence[Array]) -> list[Array]:
+        return [numerics.rounded(a, dtype) for a, dtype in zip(arguments, dtypes, strict=True)]
     if is_elementwise(graph):
         def whole(arguments: Sequence[Array]) -> Any:
-            return _spread(run(graph, arguments), np.broadcast_shapes(*(np.shape(a) for a in arguments)), graph.result().type)
+            shape = numerics.common_shape(*arguments)
+            return _spread(run(graph, given(arguments)), shape, graph.result().type)
         return whole
 
     def one_by_one(arguments: Sequence[Array]) -> object:
-        shape = np.broadcast_shapes(*(np.shape(a) for a in arguments))
-        columns = [np.broadcast_to(a, shape).reshape(-1) for a in arguments]
+        shape = numerics.common_shape(*arguments)
+        columns = [np.broadcast_to(a, shape).reshape(-1) for a in given(arguments)]
         rows = [run(graph, [np.asarray(c[i]) for c in columns]) for i in range(len(columns[0]))]
         return _gathered(rows, shape, graph.result().type)
     return one_by_one

@@ -7,6 +7,7 @@ from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
 from irscope.graph.node import Emitter, Read, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Concatenate, Pad, Slice
+from irscope.ops.attrs import LONGEST
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, arrays, attr, dimension, plain
@@ -134,6 +135,8 @@ def _infer_pad(node: Node) -> Type:
         total = length + low + high + max(length - 1, 0) * interior
         if total < 0:
             raise TypeFault(f"padding {low}_{high}_{interior} leaves dimension {d} of {plain(x)} with the negative size {total}")
+        if max(abs(low), abs(high), interior, max(length - 1, 0) * interior + length + max(low, 0) + max(high, 0)) >= LONGEST:
+            raise TypeFault(f"padding {low}_{high}_{interior} of dimension {d} of {plain(x)} makes positions that do not fit in 64 bits")
         shape.append(resized(x.shape[d], total))
     return TensorType(higher_precision(x.dtype, value.dtype), tuple(shape))
 

@@ -144,8 +144,8 @@ def _gather_type(node: Node) -> Type:
 def _gather_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     operand, indices = infer.array(node, 0), infer.array(node, 1)
     how, sizes, shape = Indexed.of(node, operand, indices), Gather.of(node).slice_sizes, operand.dims()
-    if not operand.elements:
-        return zero(k, operand.dtype)  # collapsed slices of size 0: XLA returns zeros
+    if not operand.elements or 0 in sizes:
+        return zero(k, operand.dtype)  # collapsed slices of size 0 have no element to read: zeros, as XLA returns for an empty operand
     batch, inside = how.parts(index)
     at: list[Index] = [0] * operand.rank
     for d, i in zip(how.kept, inside, strict=True):
@@ -164,7 +164,7 @@ def _gather_reference(run: Run, node: Node, operand: Array, indices: Array) -> A
     t, ti = infer.array(node, 0), infer.array(node, 1)
     how, sizes = Indexed.of(node, t, ti), Gather.of(node).slice_sizes
     shape = tuple(infer.declared_array(node).dims())
-    if not operand.size:
+    if not operand.size or 0 in sizes:
         return np.zeros(shape, operand.dtype)
     grids = np.indices(shape, sparse=True)
     batch, inside = how.parts(grids)
@@ -244,7 +244,8 @@ def _scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequen
         fits: Value | None = None
         extent = dict(zip(how.kept, inner, strict=True))
         for component, d in enumerate(how.to_operand):
-            start = as_index(k, indices.load(how.vector_index(batch, k.index(component))))
+            # A batching dimension may be addressed as well: the index is then counted from the place of the batch.
+            start = as_index(k, indices.load(how.vector_index(batch, k.index(component)))) + starts[d]
             starts[d] = start
             # A window with one element out of bounds is skipped as a whole.
             fits = both(k, fits, not_below(k, start, 0), below(k, start, shape[d] - extent.get(d, 1) + 1))
@@ -301,8 +302,10 @@ def _scatter_places(how: Indexed, indices: Array, shape: Sequence[int], other: S
     valid = np.ones((1,) * len(other), bool)
     for component, d in enumerate(how.to_operand):
         start = indices[tuple(how.vector_index(batch, component))].astype(np.int64)
+        if d in how.batched:
+            start = start + at[d]
         valid = valid & (start >= 0) & (start <= shape[d] - extent.get(d, 1))
-        at[d] = at[d] + start
+        at[d] = start if d in how.batched else at[d] + start
     return [np.where(valid, a, 0) for a in at], valid
 
 

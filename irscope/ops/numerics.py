@@ -106,6 +106,8 @@ def convert(x: Array, dtype: DType) -> Array:
 
 def rounded(x: Array, dtype: DType) -> Array:
     """:func:`convert`, but between f32 and narrower floats by their bits: denormals are kept, as in XLA's and irscope's code."""
+    if np.asarray(x).dtype == dtype.numpy():
+        return np.asarray(x)
     wide = widen(x)
     if wide.dtype != np.float32 or not dtype.is_float or dtype.bits > 32:
         return convert(x, dtype)
@@ -121,6 +123,14 @@ def _truncated(x: Array, dtype: DType) -> Array:
     inside = np.where((whole > low) & (whole < float(high)), whole, 0).astype(np.int64 if dtype.kind == "int" else np.uint64)
     full = np.where(whole >= float(high), high, np.where(whole <= low, low, inside))
     return full.astype(np.int64 if dtype.kind == "int" else np.uint64).astype(dtype.numpy())
+
+
+def common_shape(*arrays: Array) -> tuple[int, ...]:
+    """The shape to which arrays broadcast, of any rank: numpy's own function has 32 dimensions at most."""
+    shapes = [np.shape(a) for a in arrays]
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*padded, strict=True))
 
 
 def is_integer(x: Array) -> bool:
@@ -186,7 +196,7 @@ def power(x: Array, y: Array) -> Array:
         # XLA returns 1 for exponent 0 and 0 for base 0 with a positive exponent, where numpy's complex power returns NaN.
         result = np.power(x, y)
         return np.where(y == 0, np.asarray(1, result.dtype), result) if is_complex(result) else result
-    result = np.ones(np.broadcast(x, y).shape, x.dtype)
+    result = np.ones(common_shape(x, y), x.dtype)
     base, exponent = x + np.zeros_like(result), y.astype(np.uint64)
     for _ in range(x.dtype.itemsize * 8):
         result = np.where(exponent & np.uint64(1) != 0, result * base, result)
@@ -347,7 +357,8 @@ def cbrt(x: Array) -> Array:
 
 def complex_of(re: Array, im: Array) -> Array:
     """Complex numbers from parts, without arithmetic that would lose signed zeros and infinities."""
-    parts = np.stack(np.broadcast_arrays(re, im), -1)
+    shape = common_shape(re, im)
+    parts = np.stack([np.broadcast_to(re, shape), np.broadcast_to(im, shape)], -1)
     return parts.view(np.complex64 if parts.dtype == np.float32 else np.complex128)[..., 0]
 
 

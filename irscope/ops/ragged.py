@@ -81,6 +81,8 @@ def _ragged_dot_reference(run: Run, node: Node, lhs: Array, rhs: Array, sizes: A
         return convert(matmul(node, dims, lhs, rhs), result_dtype(node))
     prefix = _prefix(node, dims)
     count = sizes.shape[-1]
+    if not count:
+        return np.zeros(infer.declared_array(node).dims(), result_dtype(node).numpy())  # no row is in a group
     given = np.broadcast_to(sizes.astype(np.int64), (*(lhs.shape[p] for p in prefix), count))
     ends = np.cumsum(given, -1)
     grid = [1] * lhs.ndim

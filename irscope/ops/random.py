@@ -19,7 +19,7 @@ from irscope.ops.costs import result_elements
 from irscope.ops.faults import TypeFault
 from irscope.ops.nests import below, guard, independent, split
 from irscope.ops.registry import declare
-from irscope.ops.shapes import fits
+from irscope.ops.shapes import fits, size
 
 W = TypeVar("W")
 
@@ -111,12 +111,18 @@ _THREE_FRY = "rng_three_fry"
 def _rng_bit_generator_type(node: Node) -> Type:
     infer.arity(node, 1)
     state = infer.array(node, 0, "the state")
+    if state.dtype is not U64 or state.rank != 1 or ((length := size(state.shape[0])) is not None and length < 2):
+        raise TypeFault(f"the state of rng-bit-generator is a key and a counter, u64[2] or u64[3], but %{node.operands[0].name} is "
+                        f"{infer.plain(state)}", "bitcast-convert it to u64")
     if isinstance(node.type, TupleType):
-        if len(node.type.elements) != 2 or not fits(node.type.elements[0], state):
+        if len(node.type.elements) != 2 or not fits(node.type.elements[0], state) or not isinstance(node.type.elements[1], TensorType):
             raise TypeFault(f"rng-bit-generator gives the new state and the bits, but is declared {infer.plain(node.type)} "
                             f"over the state {infer.plain(state)}")
     elif not isinstance(node.type, TensorType):
         raise TypeFault(f"the result of rng-bit-generator must be declared, but is {node.type}")
+    bits = _bits_type(node)
+    if bits.dtype.bits > 64:
+        raise TypeFault(f"rng-bit-generator gives elements of at most 64 bits, but is declared {infer.plain(bits)}")
     return infer.plain(node.type)
 
 

@@ -16,7 +16,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arrays, attr, body, dimension, distinct, plain, reducer, scalar
 from irscope.ops.movement import operand_dims
 from irscope.ops.nests import SUM_BLOCK, fold_type, loops
-from irscope.ops.numerics import convert, widen
+from irscope.ops.numerics import convert, flushed, widen
 from irscope.ops.registry import declare
 from irscope.ops.shapes import same_sizes
 
@@ -55,9 +55,8 @@ def _reference(run: Run, node: Node, *operands: Array) -> object:
     types = [t for t in node.type.leaves() if isinstance(t, TensorType)]
     with np.errstate(all="ignore"):
         if op is not None:
-            x = widen(operands[0])
-            total = combine(op)(widen(inits[0]), _combined(op, x, axes))
-            return convert(total, types[0].dtype)
+            x, init = flushed(widen(operands[0])), flushed(widen(inits[0]))
+            return convert(flushed(combine(op)(init, _combined(op, x, axes))), types[0].dtype)
         totals = fold(run, node, [np.asarray(x) for x in operands[:n]], inits, axes)
     values = [convert(v, t.dtype) for v, t in zip(totals, types, strict=True)]
     return tuple(values) if isinstance(node.type, TupleType) else values[0]

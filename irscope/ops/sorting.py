@@ -191,6 +191,7 @@ sort = declare(Op(
 def _topk_type(node: Node) -> Type:
     infer.arity(node, 1)
     operand = infer.array(node, 0)
+    infer.kind_of(node, operand, ("pred", "int", "uint", "float"))
     count: int = infer.attr(node, TopK.k)
     if not operand.rank:
         raise TypeFault(f"topk needs an operand with a dimension, but got {infer.plain(operand)}")

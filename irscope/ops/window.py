@@ -17,6 +17,7 @@ from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, maximum, minimum, multiply
 from irscope.ops.faults import TypeFault
 from irscope.ops.nests import below, both, flat, fold_type, guard, independent, loops, not_below, split
+from irscope.ops.numerics import flushed, rounded
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, same_sizes, size
 from irscope.source.budget import SIZE_BITS
@@ -127,6 +128,11 @@ def running_dimension(node: Node) -> int | None:
 
 
 def _reduce_window_reference(run: Run, node: Node, *arrays: Array) -> Any:
+    with np.errstate(all="ignore"):
+        return _reduced_windows(run, node, *arrays)
+
+
+def _reduced_windows(run: Run, node: Node, *arrays: Array) -> Any:
     window = _window(node)
     n, body = len(arrays) // 2, node.bodies[0]
     xs, inits = arrays[:n], arrays[n:]
@@ -140,17 +146,17 @@ def _reduce_window_reference(run: Run, node: Node, *arrays: Array) -> Any:
         along = np.flip(xs[0], d) if window.pad_low[d] == 0 else xs[0]
         # ml_dtypes has no maximum and minimum of integers below 8 bits.
         step = np.dtype(np.int8) if op in (maximum, minimum) and infer.array(node, n).dtype.bits < 8 else wide[0]
-        total = getattr(np, op.name).accumulate(along.astype(step), axis=d, dtype=step).astype(wide[0])
-        total = combine(op)(total, inits[0].astype(wide[0]))
+        total = getattr(np, op.name).accumulate(flushed(along.astype(step)), axis=d, dtype=step).astype(wide[0])
+        total = flushed(combine(op)(total, flushed(inits[0].astype(wide[0]))))
         return (np.flip(total, d) if window.pad_low[d] == 0 else total).astype(dtypes[0])
     fold = over_arrays(run, body)
-    out = [np.full(out_shape, init, t) for init, t in zip(inits, wide, strict=True)]
+    out = [np.full(out_shape, flushed(init.astype(t)) if op else init, t) for init, t in zip(inits, wide, strict=True)]
     for at in np.ndindex(*window.size):
         to, source = meeting(window, at, shape, out_shape)
         given, have = [x[source] for x in xs], [o[to] for o in out]
         if not have[0].size:
             continue
-        new = [combine(op)(have[0], given[0].astype(wide[0]))] if op else scalar_results(node, fold([*have, *given]))
+        new = [flushed(combine(op)(have[0], flushed(given[0].astype(wide[0]))))] if op else scalar_results(node, fold([*have, *given]))
         for o, value in zip(out, new, strict=True):
             o[to] = value
     done = [o.astype(t) for o, t in zip(out, dtypes, strict=True)]
@@ -267,10 +273,11 @@ def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: 
             keep = (place[to] >= 0) & scalar_results(node, stays([have, candidate]))[0]
             best[to] = np.where(keep, have, candidate)
             place[to] = np.where(keep, place[to], flat_places[whence])
-    result = np.full(operand.size, init, init.dtype)
+    result = np.full(operand.size, rounded(init, infer.array(node, 0).dtype))
+    combined = over_arrays(run, scatter)
     for i, value in zip(place.reshape(-1), source.reshape(-1), strict=True):
         if i >= 0:
-            result[i] = scalar_results(node, run(scatter, [np.asarray(result[i]), np.asarray(value)]))[0]
+            result[i] = scalar_results(node, combined([np.asarray(result[i]), np.asarray(value)]))[0]
     return result.reshape(shape)
 
 
@@ -281,7 +288,7 @@ def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], o
     init = ins[2].load(())
     apart = all(stride > (n - 1) * dilate for n, stride, dilate in zip(window.size, window.stride, window.rhs_dilate, strict=True))
     with independent(k, out.shape) as at:
-        out.store(at, init)
+        out.store(at, k.convert(init, out.dtype))
     with independent(k, source.shape) if apart else loops(k, source.shape) as at:
         found = k.reg(PRED, k.const(False, PRED))
         best = k.reg(operand.dtype, k.const(0, operand.dtype))
@@ -297,7 +304,7 @@ def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], o
                 found.set(k.const(True, PRED))
         with k.when(found.get()):
             target = split(best_place.get(), operand.shape)
-            out.store(target, k.inline(scatter, [out.load(target), source.load(at)])[0])
+            out.store(target, k.convert(k.inline(scatter, [out.load(target), source.load(at)])[0], out.dtype))
 
 
 def _select_and_scatter_cost(node: Node) -> float:

@@ -122,6 +122,15 @@ def test_ragged_dot(role: str, sizes: tuple[int, ...]) -> None:
     assert np.array_equal(found, np.matmul(x, y) if role == "batch" else want)
 
 
+@pytest.mark.parametrize(("right", "out", "dims"), [
+    ((0, 4, 5), (6, 5), RAGGED["free"][3]), ((4, 5), (0, 6, 5), {"lhs_contracting_dims": [1], "rhs_contracting_dims": [0], "lhs_ragged_dims": [1]})])
+def test_ragged_dot_without_groups(right: tuple[int, ...], out: tuple[int, ...], dims: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    text = dot_text("ragged-dot", dims, f"f32[{spell(out)}]", "f32[6,4]", f"f32[{spell(right)}]", "s32[0]")
+    found, = check(text, some(rng, "f32", (6, 4)), some(rng, "f32", right), np.zeros(0, np.int32))
+    assert found.shape == out and not found.any()
+
+
 def test_ragged_dot_with_sizes_for_every_batch() -> None:
     rng = np.random.default_rng(2)
     x, y, groups = some(rng, "f32", (2, 6, 4)), some(rng, "f32", (3, 4, 5)), np.array([[2, 3, 1], [1, 1, 1]], np.int64)

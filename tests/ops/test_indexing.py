@@ -237,6 +237,31 @@ def test_old_dynamic_slices_take_a_vector_of_starts() -> None:
     assert np.array_equal(found, x[1:3, 3:5])
 
 
+@pytest.mark.parametrize("indices", [[[0, 1], [1, 2], [0, 3]], [[2, 0], [2, 1], [1, 2]], [[-1, 0], [0, 4], [2 ** 31 - 1, 2]]])
+def test_scatter_counts_an_index_of_a_batching_dimension_from_the_batch(indices: list[list[int]]) -> None:
+    x, u = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([10, 20, 30], np.float32)
+    found, = check(ADD + "ENTRY e { x = f32[3,4] parameter(0)\n i = s32[3,2] parameter(1)\n u = f32[3] parameter(2)\n "
+                   "ROOT r = f32[3,4] scatter(x, i, u), update_window_dims={}, inserted_window_dims={1}, scatter_dims_to_operand_dims={0,1}, "
+                   "input_batching_dims={0}, scatter_indices_batching_dims={0}, index_vector_dim=1, to_apply=f }",
+                   x, np.array(indices, np.int32), u)
+    want = x.copy()
+    for batch, (row, column) in enumerate(indices):
+        if 0 <= batch + row < 3 and 0 <= column < 4:
+            want[batch + row, column] += u[batch]
+    assert np.array_equal(found, want)
+
+
+def test_gather_of_dropped_slices_without_elements_gives_zeros() -> None:
+    x, i = np.ones((3, 4), np.float32), np.array([[0], [3], [9]], np.int32)
+    found, = check("ENTRY e { x = f32[3,4] parameter(0)\n i = s32[3,1] parameter(1)\n ROOT r = f32[3,4] gather(x, i), offset_dims={1}, "
+                   "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={0,4} }", x, i)
+    assert not found.any()
+    found, = check("ENTRY e { x = f32[3,4] parameter(0)\n i = s32[3,1] parameter(1)\n ROOT r = f32[3] gather(x, i), offset_dims={}, "
+                   "collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, "
+                   "index_vector_dim=1, slice_sizes={0,0} }", x, i)
+    assert not found.any()
+
+
 GATHER = ("ENTRY e {{ x = f32[4,5] parameter(0)\n i = s32[3,2] parameter(1)\n ROOT r = f32[3] gather(x, i), offset_dims={{{0}}}, "
           "collapsed_slice_dims={{{1}}}, start_index_map={{{2}}}, index_vector_dim={3}, slice_sizes={{{4}}} }}")
 

@@ -202,6 +202,8 @@ def test_dynamic_sizes_leave_out_what_lies_beyond() -> None:
     ("x = f32[2,2] parameter(0)\ny = f32[3,3] parameter(1)\nROOT c = f32[5,2] concatenate(x, y), dimensions={0}", ("differ in dimension 1",)),
     ("x = f32[2] parameter(0)\nv = s32[] parameter(1)\nROOT p = f32[3] pad(x, v), padding=0_1", ("f32[2]", "s32[]")),
     ("x = f32[2] parameter(0)\nv = f32[] parameter(1)\nROOT p = f32[0] pad(x, v), padding=-2_-1", ("negative size -1",)),
+    *((f"x = f32[{n}] parameter(0)\nv = f32[] parameter(1)\nROOT p = f32[{n}] pad(x, v), padding={padding}", ("do not fit in 64 bits",))
+      for n, padding in ((1, f"0_0_{2 ** 63 - 1}"), (2, f"{2 ** 63 - 1}_{1 - 2 ** 63}_0"), (2, f"0_{1 - 2 ** 63}_{2 ** 63 - 1}"))),
     ("x = f32[3] parameter(0)\nROOT b = f64[1] bitcast-convert(x)", ("last dimension of 2",)),
     ("x = f32[3] parameter(0)\nROOT b = bf16[3] bitcast(x)", ("96 bits", "48")),
     ("ROOT i = pred[3] iota(), iota_dimension=0", ("pred[3]",)),

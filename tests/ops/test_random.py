@@ -75,6 +75,10 @@ def test_rng_is_known_but_has_no_value() -> None:
     ("ENTRY e { a = f32[] constant(0)\n b = f16[] constant(1)\n ROOT r = f32[3] rng(a, b), distribution=rng_uniform }", "one element type"),
     ("ENTRY e { a = s32[] constant(0)\n b = s32[] constant(1)\n ROOT r = s32[3] rng(a, b), distribution=rng_normal }", "floating"),
     ("ENTRY e { s = u64[2] parameter(0)\n ROOT r = (u64[3], u32[5]) rng-bit-generator(s), algorithm=rng_three_fry }", "u64[3]"),
+    ("ENTRY e { s = u64[2] parameter(0)\n ROOT r = (u64[2], (u32[5])) rng-bit-generator(s), algorithm=rng_three_fry }", "(u64[2], (u32[5]))"),
+    ("ENTRY e { s = u64[2] parameter(0)\n ROOT r = c128[5] rng-bit-generator(s), algorithm=rng_three_fry }", "at most 64 bits"),
+    *((f"ENTRY e {{ s = {state} parameter(0)\n ROOT r = u32[5] rng-bit-generator(s), algorithm=rng_{how} }}", f"%s is {state}")
+      for state in ("u64[1]", "u64[0]", "u64[]", "u32[4]", "f32[2]", "u64[2,2]") for how in ("three_fry", "philox")),
 ])
 def test_what_does_not_fit_is_said(text: str, words: str) -> None:
     with pytest.raises(TypeFault) as fault:

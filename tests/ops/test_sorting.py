@@ -89,6 +89,12 @@ def test_topk(shape: tuple[int, ...], k: int, largest: bool) -> None:
     assert np.array_equal(places, order) and np.array_equal(values, np.take_along_axis(x, order, -1))
 
 
+def test_topk_of_complex_numbers_is_refused() -> None:
+    with pytest.raises(TypeFault) as fault:
+        typed(read("ENTRY e { x = c64[4] parameter(0)\n ROOT r = (c64[2], s32[2]) topk(x), k=2 }"))
+    assert "c64[4]" in fault.value.message
+
+
 @pytest.mark.parametrize("k", [4, 8])
 def test_topk_has_a_place_for_everything(k: int) -> None:
     x = np.array([3, np.nan, -np.inf, 0.0, -0.0, np.inf, 3, -5] + [-9] * 24, np.float32)

@@ -168,6 +168,12 @@ WINDOWS: list[Row] = [
     ("reduce-window", "f32[1,1,1,1,1], f32[]", "f32[1,1,1,1,1]",
      {"window": Window.make((1,) * 5, lhs_dilate=(9223372036854775807,) * 5)}, [ADD],
      "the window of reduce-window has a lhs_dilate of more than 2**256 elements in all"),
+    ("reduce-window", "f32[2], f32[]", "f32[2]", {"window": Window.make((3,), (1,), ((2 ** 62, 2 ** 62),), None, (2 ** 62,))}, [ADD],
+     "the window over dimension 0 of 2 elements makes positions that do not fit in 64 bits: "
+     "padding 4611686018427387904_4611686018427387904, dilation 1"),
+    ("reduce-window", "f32[3], f32[]", "f32[3]", {"window": Window.make((1,), (2 ** 62,), ((0, 2 ** 63 - 1),))}, [ADD],
+     "the window over dimension 0 of 3 elements makes positions that do not fit in 64 bits: "
+     "padding 0_9223372036854775807, dilation 1"),
     ("reduce-window", "f32[6], f32[]", "f32[3]", {}, [ADD], "reduce-window needs the attribute window"),
     ("reduce-window", "f32[], f32[]", "f32[]", {}, [ADD], ""),
     ("reduce-window", "f32[6]", "f32[3]", {"window": Window.make((2,))}, [ADD],

@@ -156,6 +156,13 @@ def test_scatter_takes_what_is_there_first() -> None:
     assert list(found) == [7, 9, 17, 7]
 
 
+def test_windows_reach_as_far_as_positions_are_counted() -> None:
+    far = 2 ** 61 - 12
+    found, = check(ADD + f"ENTRY e {{ x = f32[2] parameter(0)\n i = f32[] constant(0)\n ROOT r = f32[2] reduce-window(x, i), "
+                   f"window={{size=3 pad={far}_{far} rhs_dilate={far}}}, to_apply=f }}", np.array([3, 5], np.float32))
+    assert list(found) == [3, 5]
+
+
 @pytest.mark.parametrize(("text", "words"), [
     (ADD + "ENTRY e { x = f32[4] parameter(0)\n i = f32[] constant(0)\n ROOT r = f32[4] reduce-window(x, i), window={size=1x1}, to_apply=f }",
      "2 dimensions"),

@@ -243,7 +243,7 @@ class RowsNest:
         k = self.k
         register = one.registers[slot]
         if one.operation is None:
-            register.set(k.inline(one.point.node.bodies[0], [register.get(), value])[0])
+            register.set(k.convert(k.inline(one.point.node.bodies[0], [register.get(), value])[0], one.dtype))
             return
         value = k.splat(k.convert(value, one.dtype), lanes)
         if mask is not None:

@@ -166,7 +166,7 @@ class _Nest:
                         new = k.binary("and", k.splat(inside, self.lanes), new)
                     odd[v] = k.binary("or", odd[v], new)
                 else:
-                    (combined,) = k.inline(self.anchor.bodies[0], [totals[v], value])
+                    combined = k.convert(k.inline(self.anchor.bodies[0], [totals[v], value])[0], totals[v].dtype)
                 if inside is not None and not self.work.repeats:
                     combined = k.select(inside, combined, totals[v])
                 totals[v] = combined
