@@ -216,6 +216,7 @@ def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
     the padding is longer than the mode allows."""
     if n < 1 or (mode == "reflect" and max(low, high) >= n) or n + low + high < 0:
         raise TypeFault(f"padding of {low} and {high} does not fit {n} elements in the mode {mode!r}")
+    table("the padded dimension", max(0, n + low + high))
     at = []
     for k in range(-low, n + high):
         match mode:
