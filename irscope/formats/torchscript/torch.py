@@ -88,6 +88,10 @@ class Torch(Tensors):
             return self.convert(value.node, dtype)
         if isinstance(value, int) and value > END and dtype.is_signed:
             raise TypeFault("an int does not fit into int64, the type of an int of torch")
+        if isinstance(value, float) and dtype.is_integer and not -2.0 ** 63 <= value < 2.0 ** 64:  # also NaN
+            raise TypeFault(f"{value} does not fit into {dtype.name}")
+        if isinstance(value, complex) and value.imag and not dtype.is_complex:
+            raise TypeFault(f"{value} is complex, and {dtype.name} is not")
         return super().array(value, dtype)
 
     def alike(self, *xs: Node | None) -> None:
