@@ -136,3 +136,69 @@ def test_an_operator_refuses_what_aten_refuses(text: str, arrays: tuple[Any, ...
 def test_the_length_of_a_range_of_integers_is_exact() -> None:
     first = 1 << 60
     np.testing.assert_array_equal(call(f"arange({first}, {first + 3}, None, None, None, None)")[0], first + np.arange(3))
+
+
+PRODUCTS: list[tuple[str, tuple[Any, ...], str]] = [
+    ("mm(x, y)", (np.ones((2, 2, 3), np.float32), np.ones((3, 2), np.float32)), "2 dimensions"),
+    ("bmm(x, y)", (np.ones((1, 2, 3), np.float32), np.ones((2, 3, 2), np.float32)), "1 matrices are multiplied with 2"),
+    ("dot(x, y)", (X, f32(1, 1, 1)), "1 dimensions"), ("outer(x, y)", (X, f32(1)), "1 dimensions"),
+    ("linear(x, y)", (X, np.ones((2, 2, 3), np.float32)), "1 to 2 dimensions"),
+    ("cross(x, y, 1)", (np.ones((2, 4), np.float32), np.ones((2, 4), np.float32)), "vectors of 3 elements"),
+    ("arange(0.0, 1e308, 1e-300, None, None, None, None)", (), "no finite length"),
+    ("range(-1e308, 1e308, 1.0, None, None, None, None)", (), "no finite length"),
+]
+
+
+@pytest.mark.parametrize(("text", "arrays", "message"), PRODUCTS, ids=[text for text, *_ in PRODUCTS])
+def test_a_product_or_a_range_that_is_none_is_refused(text: str, arrays: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        call(text, *arrays)
+
+
+@pytest.mark.parametrize(("equation", "shape", "message"), [
+    ("ij->k", (2, 3), "the result names k, which no operand has"), ("...->...", (1,) * 11, "an ellipsis stands for 11 dimensions"),
+])
+def test_an_equation_names_dimensions_of_its_operands(equation: str, shape: tuple[int, ...], message: str) -> None:
+    text = graph(f"""
+        %e : str = prim::Constant[value="{equation}"]()
+        %l : Tensor[] = prim::ListConstruct(%x)
+        %n : NoneType = prim::Constant()
+        %r : Tensor = aten::einsum(%e, %l, %n)
+        return (%r)
+    """)
+    with pytest.raises(UserError, match=message):
+        run(text, x=np.ones(shape, np.float32))
+
+
+def test_a_cosine_of_half_types_does_not_overflow() -> None:
+    assert call("cosine_similarity(x, y, 0)", f16(300, 300), f16(300, 300))[0] == pytest.approx(1, abs=1e-3)
+
+
+def test_arithmetic_on_known_numbers_keeps_their_types() -> None:
+    """Sizes in tensors of int32, bools, quotients of floats, powers that are not real, and ints beyond 53 bits."""
+    text = graph("""
+        %t : Tensor = prim::Constant[value={5}]()
+        %i : int = prim::Constant[value=3]()
+        %f : int = prim::Constant[value=15]()
+        %no : bool = prim::Constant[value=0]()
+        %yes : int = prim::Constant[value=11]()
+        %n : NoneType = prim::Constant()
+        %1 : int = prim::Constant[value=1]()
+        %trunc : str = prim::Constant[value="trunc"]()
+        %half : float = prim::Constant[value=0.5]()
+        %minus : float = prim::Constant[value=-8.]()
+        %big : int = prim::Constant[value=9007199254740993]()
+        %narrow : Tensor = aten::to(%t, %i, %no, %no, %n)
+        %a : Tensor = aten::add(%narrow, %1, %1)
+        %short : Tensor = aten::to(%t, %f, %no, %no, %n)
+        %b : Tensor = aten::mul(%short, %1)
+        %true : Tensor = aten::to(%t, %yes, %no, %no, %n)
+        %c : Tensor = aten::mul(%true, %true)
+        %d : Tensor = aten::div(%short, %half, %trunc)
+        %e : float = aten::pow(%minus, %half)
+        %g : int = aten::__round_to_zero_floordiv(%big, %1)
+        return (%a, %b, %c, %d, %e, %g)
+    """)
+    found = run(text, x=f32(1))
+    assert [str(a.dtype) for a in found] == ["int32", "bfloat16", "bool", "bfloat16", "float64", "int64"]
+    assert [a.item() for a in found[:4]] == [6, 5, True, 10] and np.isnan(found[4]) and found[5] == 9007199254740993
