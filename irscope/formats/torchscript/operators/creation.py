@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 from irscope.formats.torchscript.abstract import Scalar
@@ -91,11 +91,19 @@ def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
         raise TypeFault("the length of arange depends on data")
     whole = all(isinstance(v, int) for v in (start, end, step))
     real("the ends and the step of arange", start, end, nonzero("the step of arange", step))
-    n = max(0, -((start - end) // step) if whole else ceil((end - start) / step))
+    n = max(0, -((start - end) // step) if whole else ceil(_count(start, end, step)))
     kind = t.dtype_number(dtype, S64 if whole else F32)
     # torch computes fractions in double and rounds once.
     at = t.iota((n,), 0, kind if kind.is_integer else F64 if kind.is_float and not whole else kind if kind.is_float else S64)
     return t.convert(t.plus(t.scale(at, step), start), kind)
+
+
+def _count(start: float, end: float, step: float) -> float:
+    """How many steps lead from start to end. Raises TypeFault where their number is not finite."""
+    count = (end - start) / step
+    if not isfinite(count):
+        raise TypeFault(f"a range from {start} to {end} in steps of {step} has no finite length")
+    return count
 
 
 @operator(f"range(Scalar start, Scalar end, {OPTIONS})", f"range.step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
@@ -103,7 +111,7 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
     """``arange`` with its end. The element type is float32 whatever the arguments are."""
     step, dtype = (1, rest[0]) if len(rest) == 4 else (rest[0], rest[1])
     real("the ends and the step of range", start, end, nonzero("the step of range", step))
-    n = at_least(0, "the length of a range", int((end - start) / step) + 1)
+    n = at_least(0, "the length of a range", int(_count(start, end, step)) + 1)
     kind = t.dtype_number(dtype, F32)
     return t.convert(t.plus(t.scale(t.iota((n,), 0, F64), step), start), kind)
 
