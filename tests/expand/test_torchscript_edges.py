@@ -202,3 +202,25 @@ def test_arithmetic_on_known_numbers_keeps_their_types() -> None:
     found = run(text, x=f32(1))
     assert [str(a.dtype) for a in found] == ["int32", "bfloat16", "bool", "bfloat16", "float64", "int64"]
     assert [a.item() for a in found[:4]] == [6, 5, True, 10] and np.isnan(found[4]) and found[5] == 9007199254740993
+
+
+SHAPES: list[tuple[str, tuple[Any, ...], str]] = [
+    ("scaled_dot_product_attention(x, y, z, y, 0.0, True)", (X, X, X), "a mask or is_causal"),
+    ("tril(x, 0)", (f32(1, 2),), "2 or more dimensions"), ("diag_embed(x, 0, 1, 1)", (X,), "different ones"),
+    ("view_as_complex(x)", (X,), "the last dimension has 3"), ("view_as_real(x)", (X,), "complex numbers, not f32"),
+    ("imag(x)", (X,), "complex numbers, not f32"), ("constant_pad_nd(x, [1, 2, 3], 0)", (X,), "in pairs"),
+    ("pad(x, [1, 2, 3], 'reflect', None)", (X,), "in pairs"),
+    ("istft(x, 4, 0, 4, None, True, False, None, None, False)", (np.ones((3, 5), np.complex64),), "hop_length must be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("text", "arrays", "message"), SHAPES, ids=[text for text, *_ in SHAPES])
+def test_a_shape_that_does_not_fit_is_refused(text: str, arrays: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        call(text, *arrays)
+
+
+def test_bytes_are_averaged_by_any_factor() -> None:
+    """The weights of a filter over 2048 elements have no more bits than ATen's fixed point."""
+    image = np.full((1, 1, 1, 2048), 200, np.uint8)
+    assert call("_upsample_bilinear2d_aa(x, [1, 1], False, None, None)", image)[0].item() == pytest.approx(200, abs=2)
