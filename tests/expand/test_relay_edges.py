@@ -27,6 +27,11 @@ REFUSED: list[tuple[str, dict[str, str], str]] = [
     ("vision.yolo_reorg(%x, stride=2)", {"x": "Tensor[(1, 65536, 65536, 64), float32]"}, "a table of"),
     ("vision.roi_align(%x, %r, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=1000000000000)", IMAGE, "a table of"),
     ("vision.roi_pool(%x, %r, pooled_size=[1000000000000, 2], spatial_scale=1f)", IMAGE, "a table of"),
+    ("image.crop_and_resize(%x, %b, %i, crop_size=[1099511627776, 2])",
+     {**IMAGE, "b": "Tensor[(1, 4), float32]", "i": "Tensor[(1), int32]"}, "a table of"),
+    ("image.affine_grid(%t, target_shape=[1, 1099511627776])", {"t": "Tensor[(1, 2, 3), float32]"}, "a table of"),
+    ("nn.contrib_conv2d_winograd_without_weight_transform(%x, %u, tile_size=2, padding=[1099511627776, 1099511627776, 0, 0], channels=4, "
+     "kernel_size=[3, 3])", {**IMAGE, "u": "Tensor[(4, 4, 4, 4), float32]"}, "a table of"),
     ("trilu(%x, 0, upper=True)", {"x": "Tensor[(3), float32]"}, "2 dimensions or more"),
     ("sequence_mask(%x, %l, axis=0)", {**X, "l": "Tensor[(7), int32]"}, r"valid_length is \(7\)"),
 ]

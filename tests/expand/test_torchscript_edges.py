@@ -206,6 +206,8 @@ def test_arithmetic_on_known_numbers_keeps_their_types() -> None:
 
 SHAPES: list[tuple[str, tuple[Any, ...], str]] = [
     ("scaled_dot_product_attention(x, y, z, y, 0.0, True)", (X, X, X), "a mask or is_causal"),
+    ("sum(x, [5])", (np.float32(1),), "dimension 5 is out of range"), ("mvlgamma(x, 0)", (X,), "p must be at least 1"),
+    ("mvlgamma(x, 1099511627776)", (X,), "more than"), ("adaptive_avg_pool1d(x, [1099511627776])", (np.ones((1, 1, 3), np.float32),), "more than"),
     ("tril(x, 0)", (f32(1, 2),), "2 or more dimensions"), ("diag_embed(x, 0, 1, 1)", (X,), "different ones"),
     ("view_as_complex(x)", (X,), "the last dimension has 3"), ("view_as_real(x)", (X,), "complex numbers, not f32"),
     ("imag(x)", (X,), "complex numbers, not f32"), ("constant_pad_nd(x, [1, 2, 3], 0)", (X,), "in pairs"),
@@ -224,3 +226,9 @@ def test_bytes_are_averaged_by_any_factor() -> None:
     """The weights of a filter over 2048 elements have no more bits than ATen's fixed point."""
     image = np.full((1, 1, 1, 2048), 200, np.uint8)
     assert call("_upsample_bilinear2d_aa(x, [1, 1], False, None, None)", image)[0].item() == pytest.approx(200, abs=2)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_there_are_no_combinations_of_more_elements_than_there_are(again: bool) -> None:
+    x = f32() if again else f32(1, 2)
+    assert call(f"combinations(x, 1099511627776, {again})", x)[0].shape == (0, 1 << 40)

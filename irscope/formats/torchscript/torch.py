@@ -122,10 +122,10 @@ class Torch(Tensors):
 
     def dims(self, x: Node, dimensions: Sequence[int] | int | None) -> list[int]:
         """Dimensions counted from the front; None or an empty list means all."""
-        if self.rank(x) == 0 or dimensions is None or (not isinstance(dimensions, int) and not dimensions):
+        if dimensions is None or (not isinstance(dimensions, int) and not dimensions):
             return list(range(self.rank(x)))
-        given = [dimensions] if isinstance(dimensions, int) else dimensions
-        return [self.dim(x, d) for d in given]
+        given = [self.dim(x, d) for d in ([dimensions] if isinstance(dimensions, int) else dimensions)]
+        return given if self.rank(x) else []
 
     def unsqueeze(self, x: Node, dimension: int) -> Node:
         shape = list(self.shape(x))
