@@ -7,6 +7,7 @@ from typing import TypeVar
 from irscope.graph import Node
 from irscope.lazy import Array
 from irscope.ops.tensors import Tensors
+from irscope.source.budget import require_parts
 
 Number = TypeVar("Number", float, Array)
 
@@ -25,6 +26,7 @@ def adaptive(t: Tensors, x: Node, size: Sequence[int | None], average: bool) -> 
             parts = t.reshape(x, (*t.shape(x)[:d], wanted, have // wanted, *t.shape(x)[d + 1:]))
             x = t.mean(parts, [d + 1]) if average else t.max(parts, [d + 1])
             continue
+        require_parts(wanted)
         windows = [t.slice_dim(x, d, o * have // wanted, -(-(o + 1) * have // wanted)) for o in range(wanted)]
         x = t.concat([t.mean(part, [d], True) if average else t.max(part, [d], True) for part in windows], d)
     return x

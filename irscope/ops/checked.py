@@ -11,6 +11,8 @@ from irscope.source.budget import require
 Number = TypeVar("Number", int, float)
 MOST = 1 << 28
 """The most elements of an array that an operator computes from numbers of the text."""
+LARGEST = 1.7976931348623157e308
+"""The largest finite double: a greater int of a text is not converted to one."""
 
 
 class Sizes(tuple[int, ...]):
@@ -80,6 +82,8 @@ def table(what: str, *sizes: int) -> tuple[int, ...]:
 def real(what: str, *values: Any) -> None:
     """Raise TypeFault for a number that is complex, infinite or NaN, or depends on data; ``what`` is the name of the numbers."""
     for value in values:
-        if not isinstance(value, int | float) or not isfinite(value):
+        if not isinstance(value, int | float) or (isinstance(value, float) and not isfinite(value)):
             shown = value if isinstance(value, int | float | complex) else "one that depends on data"
             raise TypeFault(f"{what} must be finite real numbers, not {shown}")
+        if abs(value) > LARGEST:
+            raise TypeFault(f"{what} must be at most {LARGEST:.3g}")

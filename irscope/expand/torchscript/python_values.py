@@ -5,11 +5,14 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from irscope.expand.torchscript.plain_sizes import require_int, require_plain
 from irscope.formats.torchscript.abstract import Tensor
-from irscope.formats.torchscript.torch import SCALAR_TYPES
+from irscope.formats.torchscript.torch import SCALAR_TYPES, promote_types
+from irscope.graph import dtype_of
+from irscope.graph.dtypes import F32, S64
 from irscope.lazy import np
 from irscope.ops.faults import TypeFault
 
@@ -66,6 +69,8 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
     if name in SAME:
         return values[0]
     arithmetic = ARITHMETIC.get(name)
+    if name in LOGICAL and all(isinstance(n, bool) for n in numbers):
+        return None  # of bools these are logic, and Python's numbers are not
     if arithmetic is None or not all(isinstance(n, bool | int | float | str) or n is None for n in numbers):
         return None
     try:
@@ -75,8 +80,7 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
         return None  # tensors have a value where Python's numbers have none
     if result is UNKNOWN:
         return None
-    dtype = np.dtype(bool) if isinstance(result, bool) else np.dtype(np.int64) if isinstance(result, int) else _float_type(values)
-    return _known(_cast(result, dtype))
+    return _known(_cast(result, _type_of(result, values)))
 
 
 def _converted(values: Sequence[Any]) -> Any:
@@ -106,20 +110,35 @@ def _known(array: Any) -> Tensor:
     return Tensor(known=array)
 
 
-def _float_type(values: Sequence[object]) -> Any:
-    """float64 only where a float64 tensor takes part: a quotient of integers is float32."""
-    for value in values:
-        if isinstance(value, Tensor) and value.known is not None and value.known.dtype.kind == "f" and not value.number:
-            return value.known.dtype
-    return np.dtype(np.float32)
+def _type_of(result: object, values: Sequence[object]) -> Any:
+    """The element type of a result: that of the tensors of its kind; without one int64, or float32 as of a quotient of integers."""
+    if isinstance(result, bool):
+        return np.dtype(bool)
+    whole = isinstance(result, int)
+    tensors = [dtype_of(v.known.dtype) for v in values if isinstance(v, Tensor) and v.known is not None and not v.number]
+    found = [dtype for dtype in tensors if (dtype.is_integer if whole else dtype.is_float)]
+    return (reduce(promote_types, found) if found else S64 if whole else F32).numpy()
 
 
 def _div(a: Any, b: Any, mode: str | None = None) -> object:
-    if mode == "floor":
-        return math.floor(a / b) if isinstance(a, float) or isinstance(b, float) else a // b
-    if mode == "trunc":
+    if mode is None:
+        return a / b
+    if not isinstance(a, float) and not isinstance(b, float):
+        return a // b if mode == "floor" else _to_zero(a, b)
+    return float(math.floor(a / b)) if mode == "floor" else float(int(a / b))
+
+
+def _to_zero(a: Any, b: Any) -> object:
+    """The quotient rounded towards zero; that of ints exactly, where a float would have 53 bits."""
+    if isinstance(a, float) or isinstance(b, float):
         return int(a / b)
-    return a / b
+    return abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
+
+
+def _pow(a: Any, b: Any) -> object:
+    """A power; NaN where Python gives real numbers a complex one."""
+    made = a ** b
+    return math.nan if isinstance(made, complex) and not isinstance(a, complex) and not isinstance(b, complex) else made
 
 
 def _scaled_add(a: Any, b: Any, alpha: Any = 1) -> object:
@@ -132,7 +151,7 @@ def _scaled_sub(a: Any, b: Any, alpha: Any = 1) -> object:
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "aten::add": _scaled_add, "aten::sub": _scaled_sub, "aten::rsub": lambda a, b, alpha=1: b - a * alpha, "aten::mul": operator.mul,
-    "aten::div": _div, "aten::floor_divide": operator.floordiv, "aten::remainder": operator.mod, "aten::pow": operator.pow,
+    "aten::div": _div, "aten::floor_divide": operator.floordiv, "aten::remainder": operator.mod, "aten::pow": _pow,
     "aten::neg": operator.neg,
     "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt, "aten::le": operator.le, "aten::gt": operator.gt,
     "aten::ge": operator.ge, "aten::ceil": lambda a: float(math.ceil(a)) if isinstance(a, float) else a,
@@ -141,6 +160,9 @@ ARITHMETIC: dict[str, Callable[..., Any]] = {
     "aten::logical_or": lambda a, b: bool(a) or bool(b), "aten::logical_not": operator.not_, "aten::clamp_min": max,
 }
 """Arithmetic on sizes in 0-dimensional tensors."""
+
+LOGICAL = frozenset(("aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::abs", "aten::neg"))
+"""Those that have another result for bools than for numbers, or none."""
 
 READ: dict[str, Callable[[Any], Any]] = {
     "aten::Int": int, "aten::Float": float, "aten::Bool": bool, "aten::ScalarImplicit": lambda v: v, "aten::IntImplicit": int,
@@ -204,7 +226,7 @@ def _named(owner: object, names: str) -> dict[str, Callable[..., Any]]:
 
 
 VALUES: dict[str, Callable[..., object]] = {
-    **_named(operator, "mul pow neg floordiv eq ne lt le gt ge __and__ __or__ __xor__ __not__ __lshift__ __rshift__ __getitem__ "
+    **_named(operator, "mul neg floordiv eq ne lt le gt ge __and__ __or__ __xor__ __not__ __lshift__ __rshift__ __getitem__ "
                        "__contains__"),
     **_named(math, "floor ceil sqrt exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh log2 log10 log1p expm1 erf "
                    "erfc lgamma gamma fabs fmod gcd ldexp isnan isinf isfinite degrees radians "
@@ -214,7 +236,7 @@ VALUES: dict[str, Callable[..., object]] = {
     **_named(builtins, "str ord chr hex bin oct len abs max min sum any all sorted dict"),
     "aten::add": _scaled_add, "aten::sub": _scaled_sub, "aten::div": _div, "aten::floor_divide": operator.floordiv,
     "aten::remainder": operator.mod, "aten::__is__": _is, "aten::__isnot__": lambda a, b: not _is(a, b),
-    "aten::__round_to_zero_floordiv": lambda a, b: int(a / b), "aten::round": lambda v: float(round(v)),
+    "aten::__round_to_zero_floordiv": _to_zero, "aten::pow": _pow, "aten::round": lambda v: float(round(v)),
     "aten::divmod": lambda a, b: list(divmod(a, b)), "aten::mathremainder": math.remainder, "aten::modf": lambda v: list(math.modf(v)),
     "aten::frexp": lambda v: list(math.frexp(v)), "aten::real": lambda v: v.real, "aten::imag": lambda v: v.imag,
     "prim::abs": abs, "prim::min": min, "prim::max": max, "prim::type": str, "prim::index": lambda d: 0,

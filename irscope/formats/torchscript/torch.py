@@ -88,6 +88,10 @@ class Torch(Tensors):
             return self.convert(value.node, dtype)
         if isinstance(value, int) and value > END and dtype.is_signed:
             raise TypeFault("an int does not fit into int64, the type of an int of torch")
+        if isinstance(value, float) and dtype.is_integer and not -2.0 ** 63 <= value < 2.0 ** 64:  # also NaN
+            raise TypeFault(f"{value} does not fit into {dtype.name}")
+        if isinstance(value, complex) and value.imag and not dtype.is_complex:
+            raise TypeFault(f"{value} is complex, and {dtype.name} is not")
         return super().array(value, dtype)
 
     def alike(self, *xs: Node | None) -> None:
@@ -118,10 +122,10 @@ class Torch(Tensors):
 
     def dims(self, x: Node, dimensions: Sequence[int] | int | None) -> list[int]:
         """Dimensions counted from the front; None or an empty list means all."""
-        if self.rank(x) == 0 or dimensions is None or (not isinstance(dimensions, int) and not dimensions):
+        if dimensions is None or (not isinstance(dimensions, int) and not dimensions):
             return list(range(self.rank(x)))
-        given = [dimensions] if isinstance(dimensions, int) else dimensions
-        return [self.dim(x, d) for d in given]
+        given = [self.dim(x, d) for d in ([dimensions] if isinstance(dimensions, int) else dimensions)]
+        return given if self.rank(x) else []
 
     def unsqueeze(self, x: Node, dimension: int) -> Node:
         shape = list(self.shape(x))

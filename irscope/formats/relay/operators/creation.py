@@ -72,7 +72,10 @@ def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
         raise TypeFault(f"there is no range from {first} to {last} in steps of {by}")
     start = bounds[0]
     dtype = t.dtype_word(a.dtype, t.dtype(start))
-    n = max(0, ceil((last - first) / by))
+    count = (last - first) / by
+    if not isfinite(count):
+        raise TypeFault(f"a range from {first} to {last} in steps of {by} has no finite length")
+    n = max(0, ceil(count))
     if n > MOST_WRITTEN:
         counted = t.convert(t.iota((n,), 0, S64), dtype) if not dtype.is_integer else t.iota((n,), 0, dtype)
         return t.plus(t.scale(counted, by), first)
@@ -106,7 +109,7 @@ def one_hot(t: Relay, a: Attributes, indices: Node, on: Node, off: Node) -> Node
     return t.select(hit, t.convert(t.reshape(on, ()), dtype), t.convert(t.reshape(off, ()), dtype))
 
 
-@operator("trilu(data, k; upper=True)", kind=E)
+@operator("trilu(data: 2d+, k; upper=True)", kind=E)
 def trilu(t: Relay, a: Attributes, x: Node, k: Node) -> Node:
     """The upper or lower triangle; zeros elsewhere."""
     shape, rank = t.shape(x), t.rank(x)

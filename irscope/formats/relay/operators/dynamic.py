@@ -6,7 +6,7 @@ from irscope.formats.relay.algebra import Relay, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.creation import one_hot
 from irscope.formats.relay.operators.image import Resampling, resize_to, upsampled
-from irscope.formats.relay.operators.shape import collapsed, new_shape, tiled
+from irscope.formats.relay.operators.shape import collapsed, new_axes, new_shape, tiled
 from irscope.formats.relay.operators.slicing import pad, sliced
 from irscope.formats.relay.operators.sorting import top
 from irscope.graph import Kind, Node
@@ -65,7 +65,7 @@ def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
     """``expand_dims`` at an operand."""
     shape = t.shape(x)
     place = t.axis(len(shape) + 1, t.single(axis, "axis"))
-    return t.reshape(x, (*shape[:place], *(1,) * int(a.num_newaxis), *shape[place:]))
+    return t.reshape(x, (*shape[:place], *new_axes(a.num_newaxis), *shape[place:]))
 
 
 @operator("dyn.squeeze(data, axes; axis=None)", kind=INJ, values=True)

@@ -268,7 +268,7 @@ def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
     """The grid of source positions of an affine map (N, 2, 3), from -1 to 1."""
     h, w = each(a.target_shape, 2)
     n = t.shape(theta)[0]
-    table_of(h * w)
+    table_of(max(h, 1) * max(w, 1))
     rows = np.linspace(-1, 1, h) if h > 1 else np.zeros(1)
     columns = np.linspace(-1, 1, w) if w > 1 else np.zeros(1)
     base = np.stack([np.broadcast_to(columns, (h, w)), np.broadcast_to(rows[:, None], (h, w)), np.ones((h, w))]).reshape(3, h * w)
@@ -290,7 +290,7 @@ def crop_and_resize(t: Relay, a: Attributes, x: Node, boxes: Node, indices: Node
 
     def line(low: int, high: int, size: int, count: int) -> Node:
         start, end = (t.reshape(t.slice_dim(boxes, 1, k, k + 1), (n, 1)) for k in (low, high))
-        step = np.arange(count) / (count - 1) if count > 1 else np.full(1, 0.5)
+        step = np.arange(table_of(count)) / (count - 1) if count > 1 else np.full(1, 0.5)
         at = t.add(start, t.mul(t.sub(end, start), t.array(step.reshape(1, count), t.dtype(boxes))))
         return t.scale(at, size - 1)
 

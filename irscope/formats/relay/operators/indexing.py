@@ -168,6 +168,8 @@ def sequence_mask(t: Relay, a: Attributes, x: Node, length: Node) -> Node:
     if axis > 1:
         raise TypeFault(f"axis is 0 or 1, got {axis}")
     batch = 1 - axis
+    if t.shape(length) != (t.shape(x)[batch],):
+        raise TypeFault(f"data axis {batch} is {t.shape(x)[batch]}, valid_length is {shape_text(t.shape(length))}")
     wide = t.convert(length, S64)
     bound = t.emit("broadcast", (wide,), {"dimensions": (batch,)}, type=t.type(x).with_dtype(S64))
     keep = t.compare("LT", t.iota(t.shape(x), axis, S64), bound)

@@ -261,10 +261,12 @@ def fixed_point_multiply(t: Relay, a: Attributes, x: Node) -> Node:
 
 def fixed_point(t: Relay, x: Node, multiplier: int, shift: int) -> Node:
     """The product in 64 bits, rounded and shifted back."""
+    right = 31 - min(shift, 0)
+    if max(shift, right) > 63:
+        raise TypeFault(f"a shift by {shift} leaves no bit of an integer of 64 bits")
     wide = t.convert(x, S64)
     if shift > 0:
         wide = t.binary("shift-left", wide, t.like(wide, shift))
-    right = 31 - min(shift, 0)
     product = t.plus(t.mul(wide, t.like(wide, multiplier)), 1 << (right - 1))
     return t.convert(t.binary("shift-right-arithmetic", product, t.like(product, right)), S32)
 

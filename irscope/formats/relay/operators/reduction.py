@@ -79,8 +79,8 @@ def _scan(name: str, combine: str, neutral: int) -> None:
         else:
             axis = t.axis(x, a.axis)
         x = t.convert(x, t.dtype_word(a.dtype, t.dtype(x)))
-        if a.exclusive:
-            n = t.shape(x)[axis]
+        n = t.shape(x)[axis]
+        if a.exclusive and n:
             low = [int(d == axis) for d in range(t.rank(x))]
             x = t.pad(t.slice_dim(x, axis, 0, n - 1), t.array(neutral, t.dtype(x)), low, [0] * t.rank(x))
         return t.cumulative(combine, x, axis, neutral)
@@ -109,6 +109,8 @@ def einsum(t: Relay, a: Attributes, xs: list[Node]) -> Node:
         for c, n in zip(term, t.shape(x), strict=True):
             if sizes.setdefault(c, n) != n:
                 raise TypeFault(f"axis {c} is {sizes[c]} and {n}")
+    if any(c not in sizes for c in right):
+        raise TypeFault(f"the result {right} names axes that no term of {left} has")
     whole, letters = _diagonal(t, xs[0], terms[0])
     for i in range(1, len(xs)):
         y, theirs = _diagonal(t, xs[i], terms[i])

@@ -23,7 +23,7 @@ def split(t: Relay, a: Attributes, x: Node) -> list[Node]:
         cuts = [0, *(int(c) for c in a.indices_or_sections), n]
     else:
         parts = int(a.indices_or_sections)
-        if not parts or n % parts:
+        if parts < 1 or n % parts:
             raise TypeFault(f"axis {axis} is {n}, which {parts} parts do not divide")
         cuts = [n // parts * i for i in range(table_of(parts) + 1)]
     return [t.slice_dim(x, axis, low, max(low, high)) for low, high in pairwise(cuts)]
@@ -78,6 +78,8 @@ def strided_set(t: Relay, a: Attributes, x: Node, v: Node, begin: Node, end: Nod
     """Writes another tensor into a slice."""
     starts, stops, steps = t.ints(begin, "begin"), t.ints(end, "end"), t.ints(strides, "strides") if t.shape(strides) else [1]
     steps = steps * len(starts) if len(steps) == 1 else steps
+    if 0 in steps:
+        raise TypeFault("strides are not 0")
     ranges = [range(*slice(b, e, s).indices(n)) for b, e, s, n in zip(starts, stops, steps, t.shape(x), strict=False)]
     ranges += [range(n) for n in t.shape(x)[len(ranges) :]]
     if any(r.step < 0 for r in ranges):
@@ -118,7 +120,10 @@ def pad(t: Relay, a: Attributes, x: Node, value: Node | None = None) -> Node:
 @operator('nn.mirror_pad(data; mode="SYMMETRIC", pad_width!)', kind=INJ)
 def mirror_pad(t: Relay, a: Attributes, x: Node) -> Node:
     """A mirror image around, with the edge twice (SYMMETRIC) or once (REFLECT)."""
-    return mirrored(t, x, [tuple(int(v) for v in pair) for pair in a.pad_width], str(a.mode).lower())
+    mode = str(a.mode).lower()
+    if mode not in ("symmetric", "reflect"):
+        raise TypeFault(f"mode {a.mode!r} is not one of SYMMETRIC, REFLECT")
+    return mirrored(t, x, [tuple(int(v) for v in pair) for pair in a.pad_width], mode)
 
 
 def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Node:

@@ -22,6 +22,7 @@ def yolo_reorg(t: Relay, a: Attributes, x: Node) -> Node:
     if not out or h % s or w % s:
         raise TypeFault(f"planes of {h} x {w} and {c} channels have no blocks of {s}")
     # Element (b, k, i, j) of the result reads the input as (out, h*s, w*s) planes: darknet's index arithmetic.
+    table_of(c * h * w)
     k, i, j = np.meshgrid(np.arange(c), np.arange(h), np.arange(w), indexing="ij")
     plane, offset = k % out, k // out
     column, row = j * s + offset % s, i * s + offset // s
@@ -75,7 +76,7 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     for low, high, count in ((2, 4, ph), (1, 3, pw)):
         start, end = t.scale(column(low), scale), t.scale(column(high), scale)
         length = t.maximum(t.sub(end, start), t.like(start, 1))
-        step = (np.arange(count * ratio) + 0.5) / ratio / count
+        step = (np.arange(table_of(count * ratio)) + 0.5) / ratio / count
         at = t.add(start, t.mul(length, t.array(step.reshape(1, -1), t.dtype(rois))))
         places.append(at)
     rows = t.broadcast_to(t.reshape(places[0], (n, ph * ratio, 1)), (n, ph * ratio, pw * ratio))
@@ -145,10 +146,10 @@ def roi_pool(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
         start, end = (t.unary("round-nearest-afz", t.scale(column(k), float(a.spatial_scale))) for k in (low, high))
         length = t.maximum(t.plus(t.sub(end, start), 1), t.like(start, 1))
         step = t.scale(length, 1.0 / cells) if cells & (cells - 1) == 0 else t.div(length, t.like(length, cells))
-        number = t.array(np.arange(cells).reshape(1, -1), t.dtype(rois))
+        number = t.array(np.arange(table_of(cells)).reshape(1, -1), t.dtype(rois))
         begin = t.add(t.unary("floor", t.mul(number, step)), start)
         stop = t.add(t.unary("ceil", t.mul(t.plus(number, 1), step)), start)
-        pixel = t.array(np.arange(size).reshape(1, 1, -1), t.dtype(rois))
+        pixel = t.array(np.arange(table_of(size)).reshape(1, 1, -1), t.dtype(rois))
         begin, stop = t.reshape(begin, (r, cells, 1)), t.reshape(stop, (r, cells, 1))
         inside.append(t.binary("and", t.compare("GE", pixel, begin), t.compare("LT", pixel, stop)))
     rows, columns = inside

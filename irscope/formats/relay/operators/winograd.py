@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, shape_text
+from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.convolution import SPATIAL
 from irscope.graph import Kind, Node
@@ -117,11 +117,11 @@ def _over_tiles(t: Relay, a: Attributes, x: Node, w: Node, n: int, depth: int) -
     # (N, C, [D,] tiles and elements of each axis in turn)
     for number, count in enumerate(tiles):
         axis = first + 2 * number
-        places = np.arange(count)[:, None] * tile + np.arange(alpha)
+        places = np.arange(table_of(count))[:, None] * tile + np.arange(alpha)
         x = t.take(x, t.array(places, S64), axis)
         x = _along(t, x, b_matrix, axis + 1)
     if depth:
-        places = np.arange(out[0])[:, None] + np.arange(depth)
+        places = np.arange(table_of(out[0]))[:, None] + np.arange(depth)
         x = t.take(x, t.array(places, S64), 2)  # N, C, out, D, ...
     spaces = len(axes)
     behind = 4 if depth else 2

@@ -59,6 +59,8 @@ def rrelu_with_noise_functional(t: Torch, x: Node, noise: Node, lower: float, up
 def prelu(t: Torch, x: Node, weight: Node) -> Node:
     n = t.shape(weight)[0] if t.rank(weight) else 1
     if n > 1:
+        if t.shape_of(x, 2)[1] != n:
+            raise TypeFault(f"{n} weights for {t.shape(x)[1]} channels")
         weight = t.reshape(weight, (1, n, *(1,) * (t.rank(x) - 2)))
     elif t.rank(weight):
         weight = t.reshape(weight, ())
@@ -147,7 +149,9 @@ def hardshrink(t: Torch, x: Node, bound: float) -> Node:
 @rounded_once
 def glu(t: Torch, x: Node, dim: int) -> Node:
     d = t.dim(x, dim)
-    half = t.shape(x)[d] // 2
+    half, rest = divmod(t.shape(x)[d], 2)
+    if rest:
+        raise TypeFault(f"dimension {dim} of {list(t.shape(x))} has no halves")
     return t.mul(t.slice_dim(x, d, 0, half), t.unary("logistic", t.slice_dim(x, d, half, 2 * half)))
 
 

@@ -8,25 +8,33 @@ from irscope.formats.torchscript.operators.unary import trunc
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED
+from irscope.ops.faults import TypeFault
 
 
 @operator("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "add.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
 def add(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
     x, y = t.promote(x, y)
-    return t.binary("or", x, y) if t.dtype(x) is PRED else t.add(x, t.scale(y, alpha) if alpha != 1 else y)
+    return t.binary("or", x, y) if t.dtype(x) is PRED else t.add(x, by_alpha(t, y, alpha))
+
+
+def by_alpha(t: Torch, x: Node, alpha: Any) -> Node:
+    """``alpha`` times ``x``. Raises TypeFault for a fraction of integers, whose factor would be 0."""
+    if isinstance(alpha, float) and not alpha.is_integer() and not (t.dtype(x).is_float or t.dtype(x).is_complex):
+        raise TypeFault(f"alpha is {alpha}, and the tensor has integers: {t.dtype(x).name}")
+    return t.scale(x, alpha) if alpha != 1 else x
 
 
 @operator("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1)",
           "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
 def sub(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
     x, y = t.promote(x, y)
-    return t.sub(x, t.scale(y, alpha) if alpha != 1 else y)
+    return t.sub(x, by_alpha(t, y, alpha))
 
 
 @operator("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1)")
 def rsub(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
     x, y = t.promote(x, y)
-    return t.sub(y, t.scale(x, alpha) if alpha != 1 else x)
+    return t.sub(y, by_alpha(t, x, alpha))
 
 
 @operator("mul.Tensor(Tensor self, Tensor other)", "mul.Scalar(Tensor self, Scalar other)", "multiply.Tensor(Tensor self, Tensor other)",
@@ -154,8 +162,15 @@ def fmin(t: Torch, x: Node, y: Node) -> Node:
 
 @operator("hypot(Tensor self, Tensor other)")
 def hypot(t: Torch, x: Node, y: Node) -> Node:
-    x, y = t.promote(x, y)
-    return t.unary("sqrt", t.add(t.mul(x, x), t.mul(y, y)))
+    """The root of the sum of squares, of operands divided by the larger one: the squares would overflow or vanish."""
+    x, y = t.together(*(t.unary("abs", v) for v in t.promote_floating(x, y)))
+    large, small = t.maximum(x, y), t.minimum(x, y)
+    zero = t.like(large, 0)
+    ratio = t.div(small, t.select(t.compare("EQ", large, zero), t.like(large, 1), large))
+    length = t.mul(large, t.unary("sqrt", t.plus(t.mul(ratio, ratio), 1)))
+    infinite = t.like(large, float("inf"))
+    # An infinite operand beats a NaN beside it, as in C.
+    return t.select(t.binary("or", t.compare("EQ", x, infinite), t.compare("EQ", y, infinite)), infinite, length)
 
 
 @operator("copysign.Tensor(Tensor self, Tensor other)", "copysign.Scalar(Tensor self, Scalar other)")
@@ -169,8 +184,15 @@ def copysign(t: Torch, x: Node, y: object) -> Node:
 
 @operator("lerp.Scalar(Tensor self, Tensor end, Scalar weight)", "lerp.Tensor(Tensor self, Tensor end, Tensor weight)")
 def lerp(t: Torch, x: Node, end: Node, weight: object) -> Node:
-    w = t.as_tensor(weight, t.dtype(x))
-    return t.add(x, t.mul(w, t.sub(end, x)))
+    """Counts from the nearer end, so that weight 1 gives ``end`` exactly."""
+    w, away = t.as_tensor(weight, t.dtype(x)), t.sub(end, x)
+    if isinstance(weight, int | float) and abs(weight) < 0.5:
+        return t.add(x, t.mul(w, away))
+    from_end = t.sub(end, t.mul(away, t.sub(t.like(w, 1), w)))
+    if isinstance(weight, int | float):
+        return from_end
+    size = t.unary("abs", w)
+    return t.select(t.compare("LT", size, t.like(size, 0.5)), t.add(x, t.mul(w, away)), from_end)
 
 
 @operator("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)")

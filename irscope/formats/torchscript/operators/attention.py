@@ -21,6 +21,8 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
     """softmax(q k^T * scale + mask) v. A bool mask keeps where it is true; rows without any key give 0, as torch's own kernels do."""
     if p > 0:
         raise TypeFault("dropout in attention draws from torch's generator: call model.eval() before the graph is made")
+    if causal and mask is not None:
+        raise TypeFault("attention takes a mask or is_causal, not both")
     if gqa:
         heads = t.shape(q)[-3]
         k = repeat_interleave(t, k, heads // nonzero("the number of heads", t.shape(k)[-3]), -3, None)

@@ -7,12 +7,17 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S32, S64
+from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 
 
 @operator("one_hot(Tensor self, int num_classes=-1)")
 def one_hot(t: Torch, x: Node, classes: int) -> Node:
-    if classes < 0:
+    if t.dtype(x) is not S64:
+        raise TypeFault(f"it takes classes as int64, not {t.dtype(x).name}")
+    if classes < -1 or classes == 0 or (classes == -1 and prod(t.shape(x)) == 0):
+        raise TypeFault("the number of classes must be positive, or -1 where there are elements to infer it from")
+    if classes == -1:
         classes = t.size_from_data(t.plus(t.max(x, list(range(t.rank(x)))), 1))
     shape = (*t.shape(x), classes)
     return t.convert(t.compare("EQ", t.unsqueeze(x, -1), t.iota(shape, len(shape) - 1, t.dtype(x))), S64)
@@ -20,7 +25,13 @@ def one_hot(t: Torch, x: Node, classes: int) -> Node:
 
 @operator("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False)")
 def bucketize(t: Torch, x: Node, edges: Node, narrow: bool, right: bool) -> Node:
-    below = t.compare("LE" if right else "LT", *t.promote(edges, t.unsqueeze(x, -1)))
+    t.shape_of(edges, 1, 1)
+    return _passed(t, x, edges, narrow, right)
+
+
+def _passed(t: Torch, x: Node, edges: Node, narrow: bool, right: bool) -> Node:
+    """How many edges lie before each value. NaN sorts last, so all that a value does not reach or pass are counted."""
+    below = t.unary("not", t.compare("GT" if right else "GE", *t.promote(edges, t.unsqueeze(x, -1))))
     kind = S32 if narrow else S64
     return t.sum(t.convert(below, kind), [t.rank(below) - 1])
 
@@ -28,6 +39,8 @@ def bucketize(t: Torch, x: Node, edges: Node, narrow: bool, right: bool) -> Node
 @operator("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
           "Tensor? sorter=None)")
 def searchsorted(t: Torch, edges: Node, x: Node, narrow: bool, right: bool, side: str | None, sorter: Node | None) -> Node:
+    if side not in (None, "left", "right"):
+        raise TypeFault(f"the sides of a search are left and right, not {side!r}")
     right = right or side == "right"
     if t.shape(edges)[-1] == 0:
         return t.full(t.shape(x), 0, S32 if narrow else S64)
@@ -35,14 +48,16 @@ def searchsorted(t: Torch, edges: Node, x: Node, narrow: bool, right: bool, side
         edges = t.gather_elements(edges, sorter, t.rank(edges) - 1)
     if t.rank(edges) > 1:
         edges = t.unsqueeze(edges, -2)
-    return bucketize(t, x, edges, narrow, right)
+    return _passed(t, x, edges, narrow, right)
 
 
 @operator("bincount(Tensor self, Tensor? weights=None, int minlength=0)")
 def bincount(t: Torch, x: Node, weights: Node | None, least: int) -> Node:
     if t.rank(x) != 1 or not t.dtype(x).is_integer:
         raise TypeFault(f"it takes a tensor of one dimension of integers, not {t.type(x)}")
-    n = max(least, t.size_from_data(t.plus(t.max(x, [0]), 1)) if prod(t.shape(x)) else 0)
+    if weights is not None and t.shape(weights) != t.shape(x):
+        raise TypeFault(f"it takes a weight for each of {t.shape(x)[0]} elements, not weights of the sizes {list(t.shape(weights))}")
+    n = max(at_least(0, "minlength", least), t.size_from_data(t.plus(t.max(x, [0]), 1)) if prod(t.shape(x)) else 0)
     hits = t.compare("EQ", t.unsqueeze(x, 1), t.iota((t.shape(x)[0], n), 1, t.dtype(x)))
     if weights is None:
         return t.sum(t.convert(hits, S64), [0])
@@ -54,6 +69,7 @@ def bincount(t: Torch, x: Node, weights: Node | None, least: int) -> Node:
 @operator("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0)")
 def histc(t: Torch, x: Node, bins: int, low: float, high: float) -> Node:
     """Counts of elements in equal bins; with equal ends the bins reach from the smallest to the largest element."""
+    at_least(1, "bins", bins)
     flat = t.floating(t.reshape(x, (prod(t.shape(x)),)))
     if low == high:
         first, last = t.min(flat, [0]), t.max(flat, [0])

@@ -72,8 +72,15 @@ def _parts(at: Strided) -> Strided:
     return replace(at, strides=tuple(2 * s for s in at.strides), offset=None if at.offset is None else 2 * at.offset, conjugated=False)
 
 
+def _require_complex(t: Torch, x: Node) -> None:
+    if not t.dtype(x).is_complex:
+        raise TypeFault(f"it takes complex numbers, not {t.dtype(x).name}")
+
+
 @view("imag(Tensor(a) self)")
 def imag(t: Torch, x: Node) -> TensorView:
+    _require_complex(t, x)
+
     def place(at: Strided) -> Strided:
         first = _parts(at)
         return replace(first, offset=None if first.offset is None else first.offset + 1, negated=at.negated != at.conjugated)
@@ -90,6 +97,8 @@ def real(t: Torch, x: Node, at: Strided | None) -> Decision:
 @view("view_as_real(Tensor(a) self)")
 def view_as_real(t: Torch, x: Node) -> TensorView:
     """The real and imaginary parts in a new last dimension."""
+    _require_complex(t, x)
+
     def place(at: Strided) -> Strided:
         if at.conjugated:
             raise TypeFault("view_as_real of a tensor that is conjugated but not resolved: call resolve_conj() first, as torch requires")
@@ -100,7 +109,8 @@ def view_as_real(t: Torch, x: Node) -> TensorView:
 
 @view("view_as_complex(Tensor(a) self)")
 def view_as_complex(t: Torch, x: Node) -> TensorView:
-    t.shape_of(x, 1)
+    if t.shape_of(x, 1)[-1] != 2:
+        raise TypeFault(f"a complex number is made of 2 parts, and the last dimension has {t.shape(x)[-1]}")
 
     def place(at: Strided) -> Strided | None:
         if at.strides[-1] != 1 or any(s % 2 for s in at.strides[:-1]) or (at.offset or 0) % 2:

@@ -137,9 +137,9 @@ def cartesian_prod(t: Torch, xs: list[Node]) -> Node:
 def combinations(t: Torch, x: Node, r: int, again: bool) -> Node:
     n = t.shape_of(x, 1, 1)[0] + (at_least(0, "r", r) - 1) * again
     require_nodes(comb(max(n, 0), r) * r, "combinations", of="elements")
-    places = list((chosen_again if again else chosen)(range(t.shape(x)[0]), r))
-    if not places or r == 0:
+    if r == 0 or r > n or not t.shape(x)[0]:  # itertools takes memory for r places even where there are none
         return t.full((0,) if r == 0 else (0, r), 0, t.dtype(x))
+    places = list((chosen_again if again else chosen)(range(t.shape(x)[0]), r))
     return t.take(x, t.array(places, S64), 0)
 
 

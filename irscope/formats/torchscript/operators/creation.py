@@ -1,7 +1,8 @@
 """Operators that create tensors: arange, zeros, full and their relatives. A type of None is float32, or that of the ``like`` tensor."""
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Callable
+from math import ceil, isfinite
 from typing import Any
 
 from irscope.formats.torchscript.abstract import Scalar
@@ -90,10 +91,19 @@ def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
         raise TypeFault("the length of arange depends on data")
     whole = all(isinstance(v, int) for v in (start, end, step))
     real("the ends and the step of arange", start, end, nonzero("the step of arange", step))
-    n = max(0, ceil((end - start) / step))
+    n = max(0, -((start - end) // step) if whole else ceil(_count(start, end, step)))
     kind = t.dtype_number(dtype, S64 if whole else F32)
-    at = t.iota((n,), 0, kind if kind.is_integer or kind.is_float else S64)
+    # torch computes fractions in double and rounds once.
+    at = t.iota((n,), 0, kind if kind.is_integer else F64 if kind.is_float and not whole else kind if kind.is_float else S64)
     return t.convert(t.plus(t.scale(at, step), start), kind)
+
+
+def _count(start: float, end: float, step: float) -> float:
+    """How many steps lead from start to end. Raises TypeFault where their number is not finite."""
+    count = (end - start) / step
+    if not isfinite(count):
+        raise TypeFault(f"a range from {start} to {end} in steps of {step} has no finite length")
+    return count
 
 
 @operator(f"range(Scalar start, Scalar end, {OPTIONS})", f"range.step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
@@ -101,7 +111,7 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
     """``arange`` with its end. The element type is float32 whatever the arguments are."""
     step, dtype = (1, rest[0]) if len(rest) == 4 else (rest[0], rest[1])
     real("the ends and the step of range", start, end, nonzero("the step of range", step))
-    n = at_least(0, "the length of a range", int((end - start) / step) + 1)
+    n = at_least(0, "the length of a range", int(_count(start, end, step)) + 1)
     kind = t.dtype_number(dtype, F32)
     return t.convert(t.plus(t.scale(t.iota((n,), 0, F64), step), start), kind)
 
@@ -112,7 +122,7 @@ def linspace(t: Torch, start: Any, end: Any, n: int, dtype: int | None, layout: 
         return linspace_between(t, start, end, n, dtype, layout, device, pin)
     if not isinstance(start, int | float) or not isinstance(end, int | float):
         raise TypeFault(f"linspace takes real ends, not {start} and {end}")
-    at_least(0, "the steps of linspace", n)
+    table("the values of linspace", at_least(0, "the steps of linspace", n))
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # torch converts the ends to that type first
         real("the ends of linspace", start, end)
@@ -218,17 +228,18 @@ def tensor_list(t: Torch, data: list[object], dtype: int | None, device: object,
 @operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    _require_grid(rows, columns)
-    return t.array(np.stack(np.tril_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
+    return _triangle(t, np.tril_indices, rows, columns, offset, dtype)
 
 
 @operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    _require_grid(rows, columns)
-    return t.array(np.stack(np.triu_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
+    return _triangle(t, np.triu_indices, rows, columns, offset, dtype)
 
 
-def _require_grid(rows: int, columns: int) -> None:
-    """Raise TypeFault for sizes of which no triangle is computed."""
-    table("the triangle", at_least(0, "the rows", rows), at_least(0, "the columns", columns))
+def _triangle(t: Torch, indices: Callable[..., Any], rows: int, columns: int, offset: int, dtype: int | None) -> Node:
+    """Rows and columns of the elements of a triangle. Raises TypeFault for sizes of which none is computed."""
+    table("the triangle", max(at_least(0, "the rows", rows), 1), max(at_least(0, "the columns", columns), 1))
+    # Offsets beyond the sides select the same elements as those of the sides; numpy takes none beyond 64 bits.
+    found = indices(rows, min(max(offset, -rows), columns), columns)
+    return t.array(np.stack(found), t.dtype_number(dtype, S64))

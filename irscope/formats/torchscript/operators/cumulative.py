@@ -6,6 +6,7 @@ from irscope.formats.torchscript.operators.reduction import accumulating
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.ops.checked import at_least
 
 
 @operator("cumsum(Tensor self, int dim, *, ScalarType? dtype=None)")
@@ -28,7 +29,7 @@ def _cumulative_extreme(name: str, hlo: str, largest: bool) -> None:
             return x, t.array(0, S64)
         d = t.dim(x, dim)
         values = t.cumulative(hlo, x, d, t.dtype(x).lowest if largest else t.dtype(x).highest)
-        reached = t.compare("EQ", x, values)
+        reached = t.binary("or", t.compare("EQ", x, values), t.compare("NE", x, x))  # NaN is the extreme from there on
         at = t.select(reached, t.iota(t.shape(x), d, S64), t.full(t.shape(x), 0, S64))
         return values, t.cumulative("maximum", at, d, 0)
 
@@ -42,13 +43,27 @@ def logcumsumexp(t: Torch, x: Node, dim: int) -> Node:
     if t.rank(x) == 0:
         return x
     d = t.dim(x, dim)
-    top = t.max(x, [d], True)
-    return t.add(t.unary("log", t.cumulative("add", t.unary("exponential", t.sub(x, top)), d, 0)), top)
+    n, step = t.shape(x)[d], 1
+    # Doubles the summed range in each round. One maximum for all would make exponentials far below it vanish.
+    while step < n:
+        low = [step if i == d else 0 for i in range(t.rank(x))]
+        high = [-step if i == d else 0 for i in range(t.rank(x))]
+        x = _log_sum(t, x, t.pad(x, t.array(float("-inf"), t.dtype(x)), low, high))
+        step *= 2
+    return x
+
+
+def _log_sum(t: Torch, x: Node, y: Node) -> Node:
+    """``log(exp(x) + exp(y))``."""
+    large, small = t.maximum(x, y), t.minimum(x, y)
+    same = t.binary("and", t.compare("EQ", x, y), t.unary("not", t.unary("is-finite", x)))  # inf - inf would be NaN
+    return t.select(same, x, t.add(large, t.unary("log-plus-one", t.unary("exponential", t.sub(small, large)))))
 
 
 @operator("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)")
 def diff(t: Torch, x: Node, n: int, dim: int, prepend: Node | None, append: Node | None) -> Node:
     d = t.dim(x, dim)
+    at_least(0, "the order of a difference", n)
     if n == 0:
         return x
     parts = [p for p in (prepend, x, append) if p is not None]

@@ -5,24 +5,27 @@ from math import prod
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.arithmetic import floor_divide
+from irscope.formats.torchscript.operators.arithmetic import by_alpha, floor_divide
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.slices import select, slice_, with_part
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import PRED, S64
+from irscope.graph.dtypes import PRED, S64, U8
 from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
 
 
 def wrapped(t: Torch, index: Node, n: int) -> Node:
-    """An index with negative values counted from the end."""
+    """An index with negative values counted from the end. Raises TypeFault for one that is not of integers."""
+    if not t.dtype(index).is_integer:
+        raise TypeFault(f"an index has integers, not {t.dtype(index).name}")
     index = t.convert(index, S64) if t.dtype(index).kind != "int" else index
     return t.select(t.compare("LT", index, t.like(index, 0)), t.plus(index, n), index)
 
 
 @operator("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)")
 def embedding(t: Torch, weight: Node, indices: Node, padding: int, scale: bool, sparse: bool) -> Node:
+    t.shape_of(weight, 2, 2)
     return t.take(weight, indices, 0)
 
 
@@ -63,6 +66,7 @@ def embedding_bag(t: Torch, weight: Node, indices: Node, offsets: Node, scale: b
 def index_select(t: Torch, x: Node, dim: int, index: Node) -> Node:
     if t.rank(x) == 0:
         return x
+    t.shape_of(index, 0, 1)
     return t.take(x, index if t.rank(index) else t.reshape(index, (1,)), t.dim(x, dim))
 
 
@@ -72,7 +76,15 @@ def gather(t: Torch, x: Node, dim: int, index: Node, sparse: bool) -> Node:
         return t.broadcast_to(x, t.shape(index))
     if prod(t.shape(index)) == 0:
         return t.full(t.shape(index), 0, t.dtype(x))
+    _require_inside(t, x, t.dim(x, dim), index)
     return t.gather_elements(x, index if t.rank(index) else t.reshape(index, (1,) * t.rank(x)), t.dim(x, dim))
+
+
+def _require_inside(t: Torch, x: Node, d: int, index: Node) -> None:
+    """Raise TypeFault where an index is larger than the tensor in another dimension than the one that it indexes."""
+    xs, ys = t.shape(x) or (1,), t.shape(index) or (1,)
+    if len(xs) != len(ys) or any(i != d and b > a for i, (a, b) in enumerate(zip(xs, ys, strict=False))):
+        raise TypeFault(f"an index of the sizes {list(ys)} does not fit a tensor of the sizes {list(xs)}, indexed along dimension {d}")
 
 
 @operator("take(Tensor self, Tensor index)")
@@ -87,7 +99,7 @@ def take(t: Torch, x: Node, index: Node) -> Node:
 def take_along_dim(t: Torch, x: Node, index: Node, dim: int | None) -> Node:
     if dim is None:
         return take(t, x, t.reshape(index, (prod(t.shape(index)),)))
-    d, xs, ys = t.dim(x, dim), t.shape_of(x, 1), t.shape_of(index, 1)
+    d, xs, ys = t.dim(x, dim), t.shape_of(x, 1), t.shape_of(index, t.rank(x), t.rank(x))
     shape = t.broadcast_shape(tuple(1 if i == d else n for i, n in enumerate(xs)), tuple(1 if i == d else n for i, n in enumerate(ys)))
     x = t.broadcast_to(x, tuple(xs[d] if i == d else n for i, n in enumerate(shape)))
     index = t.broadcast_to(index, tuple(ys[d] if i == d else n for i, n in enumerate(shape)))
@@ -119,11 +131,16 @@ class IndexedPlaces:
         return t.concat([t.reshape(i, (*self.shape, 1)) for i in self.indices], n)
 
 
+def is_mask(t: Torch, index: Node) -> bool:
+    """Whether an index is a mask: of bools, or of bytes, as old programs write it."""
+    return t.dtype(index) in (PRED, U8)
+
+
 def _without_masks(t: Torch, indices: list[Node | None]) -> list[Node | None]:
     """Replace masks by the indices of their true elements, one index for each of their dimensions."""
     out: list[Node | None] = []
     for i in indices:
-        if i is not None and t.dtype(i) is PRED:
+        if i is not None and is_mask(t, i):
             out += coordinates(t, true_places(t, i), t.shape(i))
         else:
             out.append(i)
@@ -148,12 +165,12 @@ def index(t: Torch, x: Node, indices: list[Node | None]) -> Node:
           "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
           "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False)")
 def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accumulate: bool, unsafe: bool = False) -> Node:
-    masks = [(d, i) for d, i in enumerate(indices) if i is not None and t.dtype(i) is PRED]
+    masks = [(d, i) for d, i in enumerate(indices) if i is not None and is_mask(t, i)]
     if len(masks) == 1 and sum(i is not None for i in indices) == 1 and prod(t.shape(values)) == 1:
         d, mask = masks[0]
         shape = (*t.shape(mask), *(1,) * (t.rank(x) - d - t.rank(mask)))
         value = t.convert(t.reshape(values, ()), t.dtype(x))
-        return t.select(t.reshape(mask, shape), t.add(x, value) if accumulate else value, x)
+        return t.select(t.reshape(truth(t, mask), shape), t.add(x, value) if accumulate else value, x)
     p = IndexedPlaces(t, x, indices)
     n, shape = len(p.shape), t.shape(x)
     before = sum(1 for d in p.kept if d < p.at) if p.at else 0
@@ -230,6 +247,7 @@ def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: s
         index, source = (v if t.rank(v) else t.reshape(v, (1,)) for v in (index, source))
     d, shape = t.dim(x, dim), t.shape_of(index, t.rank(x), t.rank(x))
     t.shape_of(source, t.rank(x), t.rank(x))
+    _require_inside(t, x, d, index)
     index = t.convert(index, S64)
     parts = [index if i == d else t.iota(shape, i, S64) for i in range(len(shape))]
     starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))
@@ -317,7 +335,7 @@ def put(t: Torch, x: Node, index: Node, source: Node, accumulate: bool) -> Node:
 
 @operator("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)")
 def index_add(t: Torch, x: Node, dim: int, index: Node, source: Node, alpha: Any) -> Node:
-    return _rows(t, x, dim, index, t.scale(source, alpha), "add")
+    return _rows(t, x, dim, index, by_alpha(t, source, alpha), "add")
 
 
 @operator("index_copy(Tensor self, int dim, Tensor index, Tensor source)")

@@ -74,7 +74,7 @@ def resize(t: Torch, x: Node, d: int, want: int, how: Interpolation, scale: floa
 
 def _of_bytes(t: Torch, x: Node, d: int, matrix: Array) -> Node:
     """Sum bytes in fixed point (ATen's int16 weights): as many bits as the largest weight leaves, rounded to nearest."""
-    bits = next(b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15)
+    bits = next((b for b in range(22) if int(0.5 + matrix.max() * (1 << b + 1)) >= 1 << 15), 22)
     whole = np.trunc(matrix * (1 << bits) + np.copysign(0.5, matrix)).astype(np.int32)
     total = t.plus(product_along(t, t.convert(x, S32), d, t.array(whole, S32)), 1 << bits - 1)
     total = t.binary("shift-right-arithmetic", total, t.like(total, bits))
@@ -182,10 +182,16 @@ for _name, (_mode, _ranks) in NAMES.items():
 # ---------------------------------------------------------------------- padding
 
 
+def _paired(pads: list[int]) -> list[int]:
+    if len(pads) % 2:
+        raise TypeFault(f"padding is given in pairs, not by {len(pads)} numbers")
+    return pads
+
+
 @operator("constant_pad_nd(Tensor self, int[] pad, Scalar value=0)")
 def constant_pad(t: Torch, x: Node, pads: list[int], value: object) -> Node:
     """Pairs of low and high, the last dimension first; negative ones crop."""
-    n = len(t.shape_of(x, len(pads) // 2))
+    n = len(t.shape_of(x, len(_paired(pads)) // 2))
     low, high = [0] * n, [0] * n
     for i in range(len(pads) // 2):
         low[n - 1 - i], high[n - 1 - i] = pads[2 * i], pads[2 * i + 1]
@@ -204,7 +210,7 @@ def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
         # Negative sizes crop first: padding uses the remaining elements.
         x = constant_pad(t, x, [min(p, 0) for p in pads], 0)
         pads = [max(p, 0) for p in pads]
-    for i in range(len(pads) // 2):
+    for i in range(len(_paired(pads)) // 2):
         d = len(t.shape_of(x, len(pads) // 2)) - 1 - i
         n, (low, high) = t.shape(x)[d], pads[2 * i:2 * i + 2]
         x = t.take(x, t.array(mirror(n, low, high, mode), S64), d)
@@ -216,6 +222,7 @@ def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
     the padding is longer than the mode allows."""
     if n < 1 or (mode == "reflect" and max(low, high) >= n) or n + low + high < 0:
         raise TypeFault(f"padding of {low} and {high} does not fit {n} elements in the mode {mode!r}")
+    table("the padded dimension", max(0, n + low + high))
     at = []
     for k in range(-low, n + high):
         match mode:

@@ -92,6 +92,8 @@ def rot90(t: Torch, x: Node, k: int, dims: list[int]) -> Node:
     if len(dims) != 2:
         raise TypeFault(f"it turns two dimensions, not {len(dims)}")
     a, b = (t.dim(x, d) for d in dims)
+    if a == b:
+        raise TypeFault(f"it turns two different dimensions, not {dims}")
     match k % 4:
         case 1:
             return t.swap(t.reverse(x, [b]), a, b)

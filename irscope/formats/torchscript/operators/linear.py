@@ -8,11 +8,12 @@ from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.norms import vector_norm
 from irscope.formats.torchscript.operators.reduction import accumulating
 from irscope.formats.torchscript.operators.solving import identity_like, inverse
+from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, S64
 from irscope.lazy import np
-from irscope.ops.checked import in_step
+from irscope.ops.checked import in_step, table
 from irscope.ops.faults import TypeFault
 
 
@@ -20,7 +21,7 @@ from irscope.ops.faults import TypeFault
 def linear(t: Torch, x: Node, w: Node, bias: Node | None) -> Node:
     """x W^T + b."""
     t.alike(x, w, bias)
-    contracting = ([t.rank(x) - 1], [t.rank(w) - 1])
+    contracting = ([t.rank(x) - 1], [len(t.shape_of(w, 1, 2)) - 1])
     y = t.dot(x, w, contracting)
     return y if bias is None else t.add(y, bias)
 
@@ -31,10 +32,20 @@ def matmul(t: Torch, x: Node, y: Node) -> Node:
     return t.matmul(x, y)
 
 
-@operator("mm(Tensor self, Tensor mat2)", "bmm(Tensor self, Tensor mat2)", "mv(Tensor self, Tensor vec)", "dot(Tensor self, Tensor tensor)")
-def product(t: Torch, x: Node, y: Node) -> Node:
-    t.alike(x, y)
-    return t.matmul(x, y)
+def _product(schema: str, left: int, right: int) -> None:
+    @operator(schema)
+    def product(t: Torch, x: Node, y: Node) -> Node:
+        """A product of tensors of fixed ranks, which broadcasts nothing."""
+        t.alike(x, y)
+        a, b = t.shape_of(x, left, left), t.shape_of(y, right, right)
+        if left == right == 3 and a[0] != b[0]:
+            raise TypeFault(f"{a[0]} matrices are multiplied with {b[0]}")
+        return t.matmul(x, y)
+
+
+for _schema, _left, _right in (("mm(Tensor self, Tensor mat2)", 2, 2), ("bmm(Tensor self, Tensor mat2)", 3, 3),
+                               ("mv(Tensor self, Tensor vec)", 2, 1), ("dot(Tensor self, Tensor tensor)", 1, 1)):
+    _product(_schema, _left, _right)
 
 
 @operator("vdot(Tensor self, Tensor other)", "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1)")
@@ -68,6 +79,8 @@ def addbmm(t: Torch, x: Node, a: Node, b: Node, beta: Any, alpha: Any) -> Node:
 
 @operator("outer(Tensor self, Tensor vec2)", "ger(Tensor self, Tensor vec2)")
 def outer(t: Torch, x: Node, y: Node) -> Node:
+    t.shape_of(x, 1, 1)
+    t.shape_of(y, 1, 1)
     x, y = t.promote(x, y)
     return t.mul(t.unsqueeze(x, 1), t.unsqueeze(y, 0))
 
@@ -137,6 +150,8 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: object) -> Node:
         letters = "".join(terms)
         once = sorted(c for c in set(letters) if letters.count(c) == 1 and c.isalpha())
         out = "".join([*sorted({c for c in letters if c.isdigit()}), *once])
+    if unknown := [c for c in out if not any(c in term for term in terms)]:
+        raise TypeFault(f"the result names {', '.join(unknown)}, which no operand has: {equation}")
     xs = t.promote(*tensors)
     for i, term in enumerate(terms):  # torch sums a letter that only one operand has before it multiplies, and sums integers in int64
         if any(c not in out and sum(c in other for other in terms) == 1 for c in term):
@@ -158,6 +173,8 @@ def _letters(term: str, rank: int) -> str:
     if "..." not in term:
         return term
     n = rank - (len(term) - 3)
+    if n > 10:
+        raise TypeFault(f"an ellipsis stands for {n} dimensions, more than 10")
     return term.replace("...", "".join(str(9 - i) for i in range(n - 1, -1, -1)))
 
 
@@ -196,6 +213,8 @@ def cdist(t: Torch, x: Node, y: Node, p: float, mode: object) -> Node:
 @operator("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)")
 def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
     x, y = t.together(*t.promote(x, y))
+    if (wide := widened(t, x)) is not x:  # squares of half types overflow
+        return t.convert(cosine_similarity(t, wide, widened(t, y), dim, eps), t.dtype(x))
     d = [t.dim(x, dim)] if t.rank(x) else []
     nx = t.unary("sqrt", t.sum(t.mul(x, x), d, True))
     ny = t.unary("sqrt", t.sum(t.mul(y, y), d, True))
@@ -205,7 +224,8 @@ def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
 @operator("pdist(Tensor self, float p=2)")
 def pdist(t: Torch, x: Node, p: float) -> Node:
     """Distances of all pairs of rows."""
-    first, second = np.triu_indices(t.shape(x)[0], 1)
+    rows = t.shape_of(x, 2, 2)[0]
+    first, second = np.triu_indices(table("the pairs of rows", rows, rows)[0], 1)
     if not len(first):
         return t.full((0,), 0, t.dtype(x))
     away = t.sub(t.take(x, t.array(first, S64), 0), t.take(x, t.array(second, S64), 0))
@@ -222,6 +242,8 @@ def pairwise_distance(t: Torch, x: Node, y: Node, p: float, eps: float, keep: bo
 def cross(t: Torch, x: Node, y: Node, dim: int | None) -> Node:
     x, y = t.together(*t.promote(x, y))
     d = t.shape(x).index(3) if dim is None else t.dim(x, dim)
+    if t.shape(x)[d] != 3:
+        raise TypeFault(f"a cross product is of vectors of 3 elements, not {t.shape(x)[d]}")
 
     def turned(v: Node, by: int) -> Node:
         return t.concat([t.slice_dim(v, d, (i + by) % 3, (i + by) % 3 + 1) for i in range(3)], d)

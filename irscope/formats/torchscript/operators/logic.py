@@ -64,10 +64,14 @@ for _names, _direction in ((("eq",), "EQ"), (("ne", "not_equal"), "NE"), (("lt",
 def isclose(t: Torch, x: Node, y: Node, rtol: float, atol: float, equal_nan: bool) -> Node:
     x, y = t.together(*t.promote(x, y))
     same = t.compare("EQ", x, y)
-    if not t.dtype(x).is_float:
+    if t.dtype(x) is PRED:
         x, y = t.convert(x, F32), t.convert(y, F32)
-    near = t.compare("LE", t.unary("abs", t.sub(x, y)), t.plus(t.scale(t.unary("abs", y), rtol), atol))
-    near = t.binary("or", same, t.binary("and", near, t.unary("is-finite", t.sub(x, y))))
+    # The difference of integers is exact: float32 would make neighbours above 2**24 equal.
+    away, size = (v if t.dtype(v).kind == "uint" else t.unary("abs", v) for v in (t.sub(x, y), y))
+    if not t.dtype(away).is_float:
+        away, size = t.convert(away, F32), t.convert(size, F32)
+    near = t.compare("LE", away, t.plus(t.scale(size, rtol), atol))
+    near = t.binary("or", same, t.binary("and", near, t.unary("is-finite", away)))
     if equal_nan:
         near = t.binary("or", near, t.binary("and", t.compare("NE", x, x), t.compare("NE", y, y)))
     return near

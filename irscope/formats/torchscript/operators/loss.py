@@ -6,6 +6,7 @@ from math import pi, prod
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.activations import log_sigmoid
 from irscope.formats.torchscript.operators.linear import pairwise_distance
+from irscope.formats.torchscript.operators.reduction import mean_of
 from irscope.formats.torchscript.operators.softmax import log_softmax
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
@@ -17,7 +18,7 @@ def reduced(t: Torch, x: Node, reduction: int) -> Node:
     if reduction == 0:
         return x
     dims = list(range(t.rank(x)))
-    return t.mean(x, dims) if reduction == 1 else t.sum(x, dims)
+    return mean_of(t, x, dims, False) if reduction == 1 else t.sum(x, dims)
 
 
 @operator("mse_loss(Tensor self, Tensor target, int reduction=Mean)")

@@ -11,10 +11,11 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import S64
 from irscope.ops.checked import table
+from irscope.ops.faults import TypeFault
 
 
 def _band(t: Torch, x: Node, diagonal: int, upper: bool) -> Node:
-    shape = t.shape(x)[-2:]
+    shape = t.shape_of(x, 2)[-2:]
     row, column = t.plus(t.iota(shape, 0, S64), diagonal), t.iota(shape, 1, S64)
     return t.select(t.compare("LE" if upper else "GE", row, column), x, t.array(0, t.dtype(x)))
 
@@ -38,6 +39,7 @@ def diagonal(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> TensorView
     rows, columns = t.shape(x)[a], t.shape(x)[b]
     first, second = max(0, -offset), max(0, offset)
     n = max(0, min(rows - first, columns - second))
+    table("the diagonal", n)
 
     def read(base: Node) -> Node:
         turned = t.transpose(base, [*others, a, b])
@@ -88,6 +90,8 @@ def diag_embed(t: Torch, x: Node, offset: int, dim1: int, dim2: int) -> Node:
     on = t.compare("EQ", t.plus(row, offset), column)
     y = t.select(on, t.unsqueeze(padded, -2), t.array(0, t.dtype(x)))
     a, b = t.dim(rank, dim1), t.dim(rank, dim2)
+    if a == b:
+        raise TypeFault(f"the dimensions of a diagonal are different ones, not {dim1} and {dim2}")
     order = list(range(rank - 2))
     for place, source in sorted(((a, rank - 2), (b, rank - 1))):
         order.insert(place, source)

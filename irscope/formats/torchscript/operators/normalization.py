@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.norms import vector_norm
+from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
-from irscope.graph.dtypes import F32
+from irscope.graph.dtypes import F32, F64
 from irscope.lazy import np
 from irscope.ops.attrs import Window
 from irscope.ops.checked import at_least
+from irscope.ops.faults import TypeFault
 
 
 class ChannelParameters(NamedTuple):
@@ -61,6 +63,13 @@ def normalized(t: Torch, x: Node, dims: list[int], eps: float) -> tuple[Node, No
     return t.mul(away, factor), mean, factor
 
 
+def _last(t: Torch, x: Node, shape: list[int]) -> list[int]:
+    """The last dimensions, whose sizes are given. Raises TypeFault where the tensor has others."""
+    if not shape or list(t.shape(x)[-len(shape):]) != shape:
+        raise TypeFault(f"a tensor of the sizes {list(t.shape(x))} is not normalised over dimensions of the sizes {list(shape)}")
+    return list(range(t.rank(x) - len(shape), t.rank(x)))
+
+
 @operator("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
           "bool cudnn_enable=True)")
 def layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | None, eps: float, cudnn: bool) -> Node:
@@ -69,7 +78,7 @@ def layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | No
 
 @operator("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps)")
 def native_layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: Node | None, eps: float) -> tuple[Node, Node, Node]:
-    dims, kind = list(range(t.rank(x) - len(shape), t.rank(x))), t.dtype(x)
+    dims, kind = _last(t, x, shape), t.dtype(x)
     y, mean, factor = normalized(t, t.convert(x, saved_type(t, x, w, b)), dims, eps)
     if w is not None:
         y = t.mul(y, w)
@@ -78,10 +87,11 @@ def native_layer_norm(t: Torch, x: Node, shape: list[int], w: Node | None, b: No
 
 @operator("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)")
 def rms_norm(t: Torch, x: Node, shape: list[int], w: Node | None, eps: float | None) -> Node:
-    dims = list(range(t.rank(x) - len(shape), t.rank(x)))
-    small = float(np.finfo(np.float32).eps) if eps is None else eps
+    dims, kind = _last(t, x, shape), t.dtype(x)
+    x = widened(t, x)  # squares of half types overflow
+    small = float(np.finfo(np.float64 if kind is F64 else np.float32).eps) if eps is None else eps
     y = t.mul(x, t.unary("rsqrt", t.plus(t.mean(t.mul(x, x), dims, True), small)))
-    return y if w is None else t.mul(y, w)
+    return t.convert(y if w is None else t.mul(y, t.convert(w, t.dtype(y))), kind)
 
 
 @operator("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True)")
@@ -131,9 +141,10 @@ def _affine(t: Torch, y: Node, w: Node | None, b: Node | None) -> Node:
 @operator("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.)")
 def local_response_norm(t: Torch, x: Node, size: int, alpha: float, beta: float, k: float) -> Node:
     rank = t.rank(x)
+    at_least(1, "size", size)
     window = Window.make(tuple(size if d == 1 else 1 for d in range(rank)),
                          pad=tuple((size // 2, (size - 1) // 2) if d == 1 else (0, 0) for d in range(rank)))
-    total = t.scale(t.window("add", t.mul(x, x), 0, window), 1 / at_least(1, "size", size))
+    total = t.scale(t.window("add", t.mul(x, x), 0, window), 1 / size)
     base = t.plus(t.scale(total, alpha), k)
     return t.div(x, t.binary("power", base, t.like(base, beta)))
 

@@ -6,14 +6,19 @@ from typing import Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.decompositions import svdvals
 from irscope.formats.torchscript.operators.logic import truth
+from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.ops.faults import TypeFault
 
 
 def vector_norm(t: Torch, x: Node, order: float, dims: list[int], keep: bool) -> Node:
-    """The ``order``-norm along dimensions."""
-    size = t.unary("abs", t.floating(x))
+    """The ``order``-norm along dimensions; that of half types in float32, where squares do not overflow."""
+    x = t.floating(x)
+    wide = widened(t, x)
+    if wide is not x:
+        return t.convert(vector_norm(t, wide, order, dims, keep), t.dtype(x))
+    size = t.unary("abs", x)
     if order == float("inf"):
         return t.max(size, dims, keep)
     if order == float("-inf"):

@@ -7,6 +7,7 @@ from typing import Any
 from irscope.formats.sampling import adaptive
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.convolution import each
+from irscope.formats.torchscript.operators.wide import widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -44,6 +45,8 @@ class PoolWindow:
         pads = []
         for n, k, s, p, d in zip(shape[lead:], self.kernel, self.stride, self.padding, self.dilation, strict=True):
             reach = d * (k - 1) + 1
+            if not 0 <= 2 * p <= reach:
+                raise TypeFault(f"the padding of a window must be at least 0 and at most half of its size {reach}, not {p}")
             out = (n + 2 * p - reach + (s - 1 if self.ceil else 0)) // s + 1
             if self.ceil and (out - 1) * s >= n + p:
                 out -= 1
@@ -57,8 +60,9 @@ def max_pool(t: Torch, x: Node, pool: PoolWindow) -> Node:
 
 
 def avg_pool(t: Torch, x: Node, pool: PoolWindow, count_padding: bool, divisor: int | None) -> Node:
-    total = t.window("add", x, 0, pool.window(t.shape(x)))
-    return t.div(total, divisors(t, total, t.shape(x), pool, count_padding, divisor))
+    wide = widened(t, x)  # sums of half types overflow
+    total = t.window("add", wide, 0, pool.window(t.shape(x)))
+    return t.convert(t.div(total, divisors(t, total, t.shape(x), pool, count_padding, divisor)), t.dtype(x))
 
 
 def divisors(t: Torch, total: Node, shape: tuple[int, ...], pool: PoolWindow, count_padding: bool, divisor: int | None) -> Node:
@@ -67,7 +71,7 @@ def divisors(t: Torch, total: Node, shape: tuple[int, ...], pool: PoolWindow, co
     It counts the elements of the input, and optionally its declared padding; never what ceil adds.
     """
     if divisor is not None:
-        return t.like(total, divisor)
+        return t.like(total, nonzero("divisor_override", divisor))
     pad, window, dtype = pool.padding, pool.window(shape), t.dtype(total)
     if not any(pad) and not pool.ceil:
         return t.like(total, prod(pool.kernel))
@@ -103,7 +107,7 @@ def _pools(n: int) -> None:
 
     @operator(f"adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)", f"_adaptive_avg_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_average(t: Torch, x: Node, size: Any) -> Node:
-        return adaptive(t, x, _sizes(t, x, size, n), True)
+        return t.convert(adaptive(t, widened(t, x), _sizes(t, x, size, n), True), t.dtype(x))
 
     @operator(f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size)")
     def adaptive_max(t: Torch, x: Node, size: Any) -> tuple[Node, Node]:

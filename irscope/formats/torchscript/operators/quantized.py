@@ -16,6 +16,7 @@ from irscope.formats.torchscript.operators.linear import linear
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Module, Node
 from irscope.graph.dtypes import F32
+from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 
 
@@ -180,7 +181,7 @@ def _convolution(n: int, relu: bool) -> None:
             raise TypeFault("stride and padding of a quantised convolution are in an object that no text shows, and the text does not "
                              "say the shape of the result: print traced.inlined_graph")
         stride, pads = _window(t.shape(x.get())[-n:], declared, t.shape(w)[-n:])
-        groups = t.shape(x.get())[1] // t.shape(w)[1]
+        groups = t.shape(x.get())[1] // nonzero("the channels of the weight", t.shape(w)[1])
         y = convolve(t, x.get(), w, b, SpatialGeometry(stride, pads, groups=groups))
         return _step(t, y, scale, zero, relu)
 

@@ -8,6 +8,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.complex_numbers import conjugate
 from irscope.formats.torchscript.operators.logic import truth
 from irscope.formats.torchscript.operators.matrices import diagonal
+from irscope.formats.torchscript.operators.wide import rounded_once, widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
@@ -47,7 +48,19 @@ def mean_dim(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | 
         x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     if not (t.dtype(x).is_float or t.dtype(x).is_complex):
         raise TypeFault("the mean of integers needs dtype=")
-    return t.mean(x, t.dims(x, dim), keep)
+    return mean_of(t, x, t.dims(x, dim), keep)
+
+
+@rounded_once
+def mean_of(t: Torch, x: Node, dims: list[int], keep: bool) -> Node:
+    """The mean; that of half types in float32, where neither the sum nor the count overflows."""
+    return t.mean(x, dims, keep)
+
+
+def _require_elements(t: Torch, x: Node, dims: list[int]) -> None:
+    """Raise TypeFault where there is no element of which one is the extreme."""
+    if 0 in [t.shape(x)[d] for d in dims]:
+        raise TypeFault(f"the extreme of no elements: the sizes are {list(t.shape(x))}")
 
 
 @operator("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
@@ -70,6 +83,7 @@ def prod_dim(t: Torch, x: Node, dim: int, keep: bool, dtype: int | None) -> Node
 @operator("aminmax(Tensor self, *, int? dim=None, bool keepdim=False)")
 def aminmax(t: Torch, x: Node, dim: int | None, keep: bool) -> tuple[Node, Node]:
     dims = t.dims(x, dim)
+    _require_elements(t, x, dims)
     return t.min(x, dims, keep), t.max(x, dims, keep)
 
 
@@ -83,6 +97,7 @@ def extreme(t: Torch, x: Node, dim: int | None, keep: bool, largest: bool) -> tu
     if dim is None or rank == 0:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
     d = t.dim(x, dim)
+    _require_elements(t, x, [d])
     value, at = t.arg_extreme(x, d, largest, S64)
     if keep and rank:
         shape = (1,) * rank if flat else (*t.shape(x)[:d], 1, *t.shape(x)[d + 1:])
@@ -93,7 +108,9 @@ def extreme(t: Torch, x: Node, dim: int | None, keep: bool, largest: bool) -> tu
 def _extremes(name: str, largest: bool) -> None:
     @operator(f"{name}(Tensor self)", f"a{name}(Tensor self, int[1] dim=[], bool keepdim=False)")
     def value(t: Torch, x: Node, dim: list[int] | None = None, keep: bool = False) -> Node:
-        return (t.max if largest else t.min)(x, t.dims(x, dim), keep)
+        dims = t.dims(x, dim)
+        _require_elements(t, x, dims)
+        return (t.max if largest else t.min)(x, dims, keep)
 
     @operator(f"{name}.dim(Tensor self, int dim, bool keepdim=False)")
     def value_and_place(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
@@ -151,9 +168,11 @@ def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node
 
 def _spread(name: str, root: bool, mean: bool) -> None:
     def made(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node | tuple[Node, Node]:
-        y = variance(t, x, dim, correction, keep)
+        wide = widened(t, x)
+        y = variance(t, wide, dim, correction, keep)
         y = t.unary("sqrt", y) if root else y
-        return (y, t.mean(x, t.dims(x, dim), keep)) if mean else y
+        y = t.convert(y, t.dtype(x)) if wide is not x else y
+        return (y, mean_of(t, x, t.dims(x, dim), keep)) if mean else y
 
     @operator(f"{name}(Tensor self, bool unbiased=True)")
     def over_all(t: Torch, x: Node, unbiased: bool) -> Node | tuple[Node, Node]:
@@ -176,6 +195,7 @@ for _name, _root in (("var", False), ("std", True)):
 @operator("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")
 def cov(t: Torch, x: Node, correction: int, counts: Node | None, weights: Node | None) -> Node:
     """The covariance of the rows."""
+    t.shape_of(x, 0, 2)
     single = t.rank(x) < 2 or t.shape(x)[0] == 1
     x = t.floating(t.reshape(x, (1, prod(t.shape(x)))) if single else x)
     if weights is not None:
@@ -211,6 +231,6 @@ def corrcoef(t: Torch, x: Node) -> Node:
 
 @operator("trace(Tensor self)")
 def trace(t: Torch, x: Node) -> Node:
-    shape = t.shape(x)
+    shape = t.shape_of(x, 2, 2)
     on = t.compare("EQ", t.iota(shape, 0, S64), t.iota(shape, 1, S64))
     return t.sum(accumulating(t, t.select(on, x, t.like(x, 0)), None), [0, 1])

@@ -20,9 +20,9 @@ def sizes(t: Torch, x: Node, wanted: list[int]) -> tuple[int, ...]:
     total = prod(t.shape(x))
     if -1 in wanted:
         known = prod(s for s in wanted if s != -1)
-        if wanted.count(-1) > 1 or (known and total % known):
+        if wanted.count(-1) > 1 or not known or total % known:  # beside a 0, the -1 could be any size
             raise TypeFault(f"{list(t.shape(x))} cannot be viewed as {wanted}")
-        wanted = [(total // known if known else 0) if s == -1 else s for s in wanted]
+        wanted = [total // known if s == -1 else s for s in wanted]
     if prod(wanted) != total:
         raise TypeFault(f"{list(t.shape(x))} has {total} elements, {wanted} has {prod(wanted)}")
     return tuple(wanted)
@@ -114,6 +114,8 @@ def flatten(t: Torch, x: Node, at: Strided | None, start: int, end: int) -> Deci
 @view("unflatten.int(Tensor(a) self, int dim, int[] sizes)")
 def unflatten(t: Torch, x: Node, dim: int, parts: list[int]) -> TensorView:
     d, shape = t.dim(x, dim), t.shape(x)
+    if parts.count(-1) > 1 or not parts:
+        raise TypeFault(f"dimension {dim} of {list(shape)} cannot be unflattened as {parts}")
     if -1 in parts:
         known = prod(p for p in parts if p != -1)
         parts = [shape[d] // nonzero("the product of the other sizes", known) if p == -1 else p for p in parts]
@@ -185,8 +187,14 @@ def permute(t: Torch, x: Node, dims: list[int]) -> TensorView:
     return transposed(t, [t.dim(x, d) for d in dims])
 
 
-@view("t(Tensor(a) self)", "numpy_T(Tensor(a) self)")
+@view("t(Tensor(a) self)")
 def t_(t: Torch, x: Node) -> TensorView:
+    t.shape_of(x, 0, 2)
+    return numpy_t(t, x)
+
+
+@view("numpy_T(Tensor(a) self)")
+def numpy_t(t: Torch, x: Node) -> TensorView:
     return transposed(t, list(reversed(range(t.rank(x)))))
 
 
@@ -219,6 +227,8 @@ def movedim(t: Torch, x: Node, source: int | list[int], destination: int | list[
 def expand(t: Torch, x: Node, size: list[int], implicit: bool = False) -> TensorView:
     shape = t.shape(x)
     lead = len(size) - len(shape)
+    if -1 in size[:max(lead, 0)]:
+        raise TypeFault(f"{list(shape)} cannot be expanded to {size}: a new dimension needs a size")
     return stretched(t, shape, tuple(shape[i - lead] if s == -1 else s for i, s in enumerate(size)))
 
 
@@ -242,8 +252,14 @@ def as_strided(t: Torch, x: Node, at: Strided | None, size: list[int], stride: l
     return Restrided(Strided(tuple(size), tuple(stride), offset if offset is not None or at is None else at.offset))
 
 
-@operator("repeat(Tensor self, int[] repeats)", "tile(Tensor self, int[] dims)")
+@operator("repeat(Tensor self, int[] repeats)")
 def repeat(t: Torch, x: Node, repeats: list[int]) -> Node:
+    t.shape_of(x, 0, len(repeats))
+    return tile(t, x, repeats)
+
+
+@operator("tile(Tensor self, int[] dims)")
+def tile(t: Torch, x: Node, repeats: list[int]) -> Node:
     rank = max(len(repeats), t.rank(x))
     repeats = [1] * (rank - len(repeats)) + repeats
     shape = (1,) * (rank - t.rank(x)) + t.shape(x)

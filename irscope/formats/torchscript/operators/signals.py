@@ -12,7 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C64, C128, F32, F64, S64
 from irscope.lazy import Array, np
-from irscope.ops.checked import table
+from irscope.ops.checked import at_least, table
 from irscope.ops.faults import TypeFault
 
 # ---------------------------------------------------------------------- windows
@@ -155,6 +155,7 @@ def istft(t: Torch, x: Node, n: int, hop: int | None, win_length: int | None, wi
     x = t.swap(t.unsqueeze(x, 0) if single else x, 1, 2)
     win_length = n if win_length is None else win_length
     hop = win_length // 4 if hop is None else hop
+    at_least(1, "hop_length", hop)
     _, count, found = t.shape_of(x, 3, 3)
     if onesided is None:
         onesided = found != n

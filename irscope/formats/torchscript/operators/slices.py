@@ -182,7 +182,7 @@ def split_with_sizes(t: Torch, x: Node, parts: list[int], dim: int) -> list[Tens
 def tensor_split(t: Torch, x: Node, sections: int, dim: int) -> list[TensorView]:
     d = t.dim(x, dim)
     n = t.shape(x)[d]
-    require_parts(sections)
+    require_parts(at_least(1, "sections", sections))
     return cut(t, d, [n // sections + (i < n % sections) for i in range(sections)])
 
 
@@ -233,6 +233,8 @@ def _split_along(name: str, dim: int) -> None:
     @view(f"{name}.int(Tensor(a -> *) self, int sections)", f"{name}.array(Tensor(a -> *) self, int[] indices)")
     def parts(t: Torch, x: Node, places: int | list[int]) -> list[TensorView]:
         d = 0 if name == "hsplit" and t.rank(x) == 1 else dim
+        if isinstance(places, int) and t.shape(x)[d] % at_least(1, "sections", places):
+            raise TypeFault(f"{t.shape(x)[d]} elements of dimension {d} cannot be split evenly in {places}")
         return tensor_split_at(t, x, places, d) if isinstance(places, list) else tensor_split(t, x, places, d)
 
 

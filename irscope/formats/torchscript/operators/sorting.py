@@ -6,7 +6,7 @@ from math import ceil, floor, prod
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
-from irscope.graph.dtypes import PRED, S64
+from irscope.graph.dtypes import F32, F64, PRED, S64
 from irscope.ops.faults import TypeFault
 
 
@@ -83,7 +83,12 @@ def median(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
     d = t.dim(x, dim)
     values, at = ordered(t, x, d, False)
     middle = (t.shape(x)[d] - 1) // 2
-    return _with_nan(t, x, _at(t, values, d, middle, keep), [d], keep), _at(t, at, d, middle, keep)
+    value, place = _with_nan(t, x, _at(t, values, d, middle, keep), [d], keep), _at(t, at, d, middle, keep)
+    if not t.dtype(x).is_float:
+        return value, place
+    broken = t.compare("NE", x, x)
+    first = t.arg_extreme(t.convert(broken, S64), d, True, S64)[1]
+    return value, t.select(t.any(broken, [d], keep), t.reshape(first, t.shape(place)), place)
 
 
 def _with_nan(t: Torch, x: Node, value: Node, dims: list[int], keep: bool) -> Node:
@@ -97,6 +102,7 @@ def _with_nan(t: Torch, x: Node, value: Node, dims: list[int], keep: bool) -> No
 def quantile(t: Torch, x: Node, q: float, dim: int | None, keep: bool, interpolation: str) -> Node:
     if not 0 <= q <= 1:
         raise TypeFault(f"a quantile is between 0 and 1, not {q}")
+    _check_quantile(t, x, interpolation)
     if dim is None:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
     d = t.dim(x, dim) if t.rank(x) else 0
@@ -120,11 +126,28 @@ def quantile(t: Torch, x: Node, q: float, dim: int | None, keep: bool, interpola
     return _with_nan(t, x, y, [d], keep)
 
 
-@operator("quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
-          "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
+@operator("quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")")
+def quantiles(t: Torch, x: Node, q: Node, dim: int | None, keep: bool, interpolation: str) -> Node:
+    """Several quantiles, in a new first dimension; NaN where a value is NaN."""
+    y = nanquantiles(t, x, q, dim, keep, interpolation)
+    dims = t.dims(x, dim)
+    broken = t.any(t.compare("NE", x, x), dims, keep)
+    return t.select(t.broadcast_to(broken, t.shape(y)), t.like(y, float("nan")), y)
+
+
+def _check_quantile(t: Torch, x: Node, interpolation: str) -> None:
+    """Raise TypeFault for what torch has no quantiles of."""
+    if t.dtype(x) not in (F32, F64):
+        raise TypeFault(f"it takes float32 or float64, not {t.dtype(x).name}")
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise TypeFault(f"the interpolations of a quantile are linear, lower, higher, midpoint and nearest, not {interpolation!r}")
+
+
+@operator("nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")",
           "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\")")
-def quantiles(t: Torch, x: Node, q: object, dim: int | None, keep: bool, interpolation: str) -> Node:
+def nanquantiles(t: Torch, x: Node, q: object, dim: int | None, keep: bool, interpolation: str) -> Node:
     """Several quantiles, in a new first dimension; NaN sort last, so they do not affect the others."""
+    _check_quantile(t, x, interpolation)
     rank = t.rank(x)
     if dim is None or rank == 0:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0

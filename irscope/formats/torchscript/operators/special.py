@@ -11,6 +11,7 @@ from irscope.graph import Node
 from irscope.graph.dtypes import C128, F32, F64, S16, S32, S64
 from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import require_parts
 
 LARGEST_FACTORIAL = 170
 """171! is infinite in float64."""
@@ -66,6 +67,8 @@ def lgamma(t: Torch, x: Node) -> Node:
 
 @operator("mvlgamma(Tensor self, int p)", "special_multigammaln(Tensor self, int p)")
 def mvlgamma(t: Torch, x: Node, p: int) -> Node:
+    require_parts(at_least(1, "p", p))
+
     def total(v: Node) -> Node:
         made = t.like(v, p * (p - 1) / 4 * log(pi))
         for i in range(p):

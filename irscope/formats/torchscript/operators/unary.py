@@ -115,8 +115,13 @@ MOST_DECIMALS = 308
 def round_decimals(t: Torch, x: Node, decimals: int) -> Node:
     if abs(decimals) > MOST_DECIMALS:
         raise TypeFault(f"{decimals} decimals are more than a float has")
-    factor = 10.0 ** decimals
-    return t.scale(t.unary("round-nearest-even", t.scale(x, factor)), 1 / factor)
+    if not t.dtype(x).is_float:
+        raise TypeFault(f"it rounds floating point numbers to decimals, not {t.dtype(x).name}")
+    # Divides where torch divides: a product with the rounded reciprocal differs in the last digit.
+    factor = t.array(10.0 ** abs(decimals), t.dtype(x))
+    if decimals < 0:
+        return t.mul(t.unary("round-nearest-even", t.div(x, factor)), factor)
+    return t.div(t.unary("round-nearest-even", t.mul(x, factor)), factor)
 
 
 @operator("trunc(Tensor self)", "fix(Tensor self)")
@@ -133,11 +138,20 @@ def frac(t: Torch, x: Node) -> Node:
 
 @operator("isfinite(Tensor self)")
 def isfinite(t: Torch, x: Node) -> Node:
+    if t.dtype(x).is_complex:
+        return t.binary("and", *(t.unary("is-finite", part) for part in _parts(t, x)))
     return t.unary("is-finite", x) if t.dtype(x).is_float else t.full(t.shape(x), True, PRED)
+
+
+def _parts(t: Torch, x: Node) -> tuple[Node, Node]:
+    """The real and the imaginary part of complex numbers."""
+    return t.unary("real", x), t.unary("imag", x)
 
 
 @operator("isinf(Tensor self)")
 def isinf(t: Torch, x: Node) -> Node:
+    if t.dtype(x).is_complex:
+        return t.binary("or", *(isinf(t, part) for part in _parts(t, x)))
     if not t.dtype(x).is_float:
         return t.full(t.shape(x), False, PRED)
     return t.compare("EQ", t.unary("abs", x), t.like(x, float("inf")))
@@ -145,6 +159,8 @@ def isinf(t: Torch, x: Node) -> Node:
 
 @operator("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)")
 def nan_to_num(t: Torch, x: Node, nan: float | None, posinf: float | None, neginf: float | None) -> Node:
+    if t.dtype(x).is_complex:
+        return t.binary("complex", *(nan_to_num(t, part, nan, posinf, neginf) for part in _parts(t, x)))
     if not t.dtype(x).is_float:
         return x
     finfo: Any = ml_dtypes.finfo
