@@ -117,6 +117,8 @@ def trilu(t: Onnx, a: Attributes, x: Node, k: Node | None) -> Node:
     if rank < 2:
         raise TypeFault("the operand is at least a matrix")
     offset = t.array(0, S64) if k is None else t.convert(t.reshape(k, ()), S64)
+    # Diagonals farther away are outside of the matrix too, and sums with a row do not wrap around.
+    offset = t.minimum(t.maximum(offset, t.like(offset, -shape[-2])), t.like(offset, shape[-1]))
     rows = t.add(t.iota(shape, rank - 2, S64), t.broadcast_to(offset, shape))
     return t.select(t.compare("LE" if a.upper else "GE", rows, t.iota(shape, rank - 1, S64)), x, t.like(x, 0))
 
