@@ -546,3 +546,32 @@ def test_calls_of_modules_are_printed_as_python_reads_them(path: str) -> None:
     printed = print_module(reading.module())
     assert f'a: "f32[8]" = {path}(x)' in printed
     assert load(printed).ok
+
+
+FAR = (2**63 - 1, -2**63, 4, -3)
+
+
+@pytest.mark.parametrize("diagonal", FAR)
+def test_diagonals_far_from_a_matrix(diagonal: int) -> None:
+    line = '        {0}: "{1}" = torch.ops.aten.{0}{2}\n'
+    lines = [line.format(word, "f32[2, 3]", f".default(x, {diagonal})") for word in ("triu", "tril")]
+    lines += [line.format(f"{word}_indices", "i64[2, n]", f".default(2, 3, {diagonal})") for word in ("triu", "tril")]
+    text = 'class GraphModule(torch.nn.Module):\n    def forward(self, x: "f32[2, 3]"):\n' + "".join(lines) \
+        + "        return (triu, tril, triu_indices, tril_indices)\n"
+    x = np.ones((2, 3), np.float32)
+    near = max(-9, min(diagonal, 9))
+    wanted = [np.triu(x, near), np.tril(x, near), np.stack(np.triu_indices(2, near, 3)), np.stack(np.tril_indices(2, near, 3))]
+    for got, want in zip(run(written(text), RunOptions(engine="reference"), inputs={"x": x}).outputs, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("index", [-3, 2])
+def test_results_that_a_call_does_not_have(index: int) -> None:
+    text = f'''class GraphModule(torch.nn.Module):
+    def forward(self, x: "f32[4, 3]"):
+        split = torch.ops.aten.split.Tensor(x, 2)
+        part: "f32[2, 3]" = split[{index}]
+        return (part,)
+'''
+    with pytest.raises(UserError, match="it has no value for %part"):
+        run(written(text))

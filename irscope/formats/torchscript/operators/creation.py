@@ -6,6 +6,7 @@ from typing import Any
 
 from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.matrices import within
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
@@ -219,14 +220,14 @@ def tensor_list(t: Torch, data: list[object], dtype: int | None, device: object,
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     _require_grid(rows, columns)
-    return t.array(np.stack(np.tril_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
+    return t.array(np.stack(np.tril_indices(rows, within(offset, rows, columns), columns)), t.dtype_number(dtype, S64))
 
 
 @operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
           "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
 def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
     _require_grid(rows, columns)
-    return t.array(np.stack(np.triu_indices(rows, offset, columns)), t.dtype_number(dtype, S64))
+    return t.array(np.stack(np.triu_indices(rows, within(offset, rows, columns), columns)), t.dtype_number(dtype, S64))
 
 
 def _require_grid(rows: int, columns: int) -> None:
