@@ -17,7 +17,7 @@ from irscope.backends.program_file import CompiledProgram
 from irscope.backends.varying import Padded, VaryingExecutable
 from irscope.expand import bind_constants, bind_inputs, bind_types, expand
 from irscope.expand.dynamic import pad_dynamic
-from irscope.graph import Kind, Module, Node, Reading, TensorType, bytes_of
+from irscope.graph import Kind, Module, Node, Reading, TensorType, without_array
 from irscope.lazy import Array, np
 from irscope.lower.faults import cannot_run
 from irscope.lower.kernels import Tuner, flops_of_node
@@ -60,9 +60,9 @@ def require_sound(module: Module) -> None:
                         findings=faults[:10])
     for graph in module.graphs.values():
         for node in graph.nodes:
-            if bytes_of(node.type) > MOST_BYTES:
-                raise cannot_run(module, node, f"it is {plain(node.type)}, which has {bytes_of(node.type):,} bytes: no memory holds it",
-                                 "give the program smaller shapes")
+            why = without_array(node.type)
+            if why:
+                raise cannot_run(module, node, f"it is {plain(node.type)}, which {why}", "give the program smaller shapes")
     for _, fault in found:
         if fault.node is not None and not _converts(fault.node):
             operands = ", ".join(str(plain(operand.type)) for operand in fault.node.operands)
@@ -170,13 +170,10 @@ def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
     return inputs, outputs
 
 
-MOST_BYTES = 2**63 - 1
-"""The most bytes of one array: sizes are 64-bit integers."""
-
-
 def _port(name: str, type: TensorType) -> Port:
-    if type.bytes > MOST_BYTES:
-        raise UserError(f"%{name} is {plain(type)}, which has {type.bytes:,} bytes: no memory holds it", "give the program smaller shapes")
+    why = without_array(type)
+    if why:
+        raise UserError(f"%{name} is {plain(type)}, which {why}", "give the program smaller shapes")
     return Port(name, type.dtype, type.dims(), tuple(d for d, n in enumerate(type.shape) if not isinstance(n, int)))
 
 

@@ -23,6 +23,7 @@ from irscope.graph.types import (
     bytes_of,
     same_type,
     tensor,
+    without_array,
 )
 from irscope.graph.walk import bodies_of, callees_first, live, reachable
 
@@ -31,4 +32,5 @@ __all__ = [
     "DynamicDim", "Effect", "FunctionType", "Graph", "Kind", "Layout", "Module", "NamedType", "NoProvenance", "Node", "Op", "Provenance",
     "Reading", "SourceLine", "TensorType", "TupleType", "Type", "Typing", "bodies_of", "bytes_of", "callees_first", "copy_node", "dtype_of",
     "dump", "dump_node", "live", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor", "unknown_op",
+    "without_array",
 ]

@@ -184,6 +184,27 @@ def agree(a: Type, b: Type, same: Callable[[TensorType, TensorType], bool]) -> b
     return True
 
 
+MOST_BYTES = 2**63 - 1
+"""The most bytes of one array: sizes are 64-bit integers."""
+MOST_DIMENSIONS = 64
+"""The most dimensions of an array of numpy."""
+
+
+def without_array(t: Type) -> str:
+    """Why no memory or array can hold a value of this type; empty where one can. A size of 0 does not excuse the others: numpy multiplies
+    those, too.
+    """
+    for leaf in t.leaves():
+        if not isinstance(leaf, TensorType):
+            continue
+        if leaf.rank > MOST_DIMENSIONS:
+            return f"has {leaf.rank} dimensions: arrays have at most {MOST_DIMENSIONS}"
+        sizes = leaf.with_shape(tuple(size for size in leaf.shape if size != 0))
+        if not leaf.elements and sizes.elements * leaf.dtype.storage > MOST_BYTES:
+            return "has sizes whose product is no 64-bit number"
+    return f"has {bytes_of(t):,} bytes: no memory holds it" if bytes_of(t) > MOST_BYTES else ""
+
+
 def bytes_of(t: Type) -> int:
     """Bytes of all tensors in a type."""
     if isinstance(t, TensorType):

@@ -32,13 +32,22 @@ ENTRY e {
 """
 
 
+def plain(sizes: list[int]) -> str:
+    """A negation of an array of these sizes."""
+    type = f"f32[{','.join(map(str, sizes))}]"
+    return f"ENTRY e {{\n  p = {type} parameter(0)\n  ROOT r = {type} negate(p)\n}}\n"
+
+
 @pytest.mark.parametrize(("text", "further", "words"), [
     (HUGE, (), ("%p", "f32[4294967296,4294967296,4294967296]", "316,912,650,057,057,350,374,175,801,344 bytes")),
     (HUGE, ("--emit", "llvm"), ("%p", "no memory holds it")),
     (SUM + GROWN, (), ("%b", "f32[4294967296,4294967296]", "73,786,976,294,838,206,464 bytes")),
+    (plain(65 * [1]), (), ("%p", "65 dimensions: arrays have at most 64")),
+    (plain([0, 1 << 62, 1 << 62]), (), ("%p", "sizes whose product is no 64-bit number")),
+    (plain([0, 1 << 62, 1 << 62]), ("--engine", "reference"), ("%p", "sizes whose product is no 64-bit number")),
     (NARROW, (), ("%r", "it gives f8e4m3fn[6,6] of f32[4,4], f32[]", "convert that")),
     (CHOOSING, (), ("%c", "it is in chosen, which runs once per element")),
-], ids=["huge", "huge llvm", "grown", "precision", "conditional in map"])
+], ids=["huge", "huge llvm", "grown", "dimensions", "zero times huge", "reference of zero times huge", "precision", "conditional in map"])
 def test_what_cannot_run_is_refused_by_name(text: str, further: tuple[str, ...], words: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "m.hlo").write_text(text)
     said = cli("compile-and-run", tmp_path / "m.hlo", *further)

@@ -263,3 +263,27 @@ def test_a_branch_that_depends_on_an_input_that_is_not_given_is_refused(given: s
     with pytest.raises(UserError, match=r"%y = If: .*depends on data of the input c, which is not given"):
         outputs(data, x=X)
     np.testing.assert_array_equal(irscope.run(data, RunOptions(engine="llvm"), inputs={"x": X, given: np.array(True)}).outputs[0], X[:1])
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("k", [2**63 - 1, -2**63, 4, 3, 2, 1, 0, -1, -2, -3])
+def test_diagonals_outside_of_a_matrix(k: int, upper: int) -> None:
+    near = max(-9, min(k, 9))
+    np.testing.assert_array_equal(one("Trilu", X, np.int64(k), upper=upper), np.triu(X, near) if upper else np.tril(X, near))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8, 1 << 62])
+def test_a_window_of_channels_beyond_all_channels(size: int) -> None:
+    x = np.arange(1, 9, dtype=np.float32).reshape(1, 4, 2)
+    low, high = min((size - 1) // 2, 4), min(size // 2, 4)
+    squares = np.stack([(x[:, max(c - low, 0):c + high + 1].astype(np.float64) ** 2).sum(1) for c in range(4)], 1)
+    want = x / (1 + 0.5 / size * squares) ** 0.75
+    np.testing.assert_allclose(one("LRN", x, size=size, alpha=0.5), want, rtol=1e-5)
+
+
+def test_a_call_of_a_function_may_have_graphs_as_attributes() -> None:
+    twice = helper.make_function("lab", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], [helper.make_opsetid("", 21)])
+    beside = graph([node("Constant", [], ["q"], value_float=7.0)], [], [("q", FLOAT, ())])
+    data = model([node("Twice", ["x"], ["y"], domain="lab", beside=beside)], [("x", FLOAT, (2, 3))], [("y", FLOAT, None)],
+                 functions=[twice], domains={"lab": 1})
+    np.testing.assert_array_equal(outputs(data, x=X)[0], X + X)

@@ -9,7 +9,9 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+__all__ = ["BOOL", "FLOAT", "INT64", "ModelProto", "TensorProto", "Value", "graph", "model", "node"]
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 Value = tuple[str, int, Sequence[int | str] | None]

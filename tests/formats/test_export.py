@@ -373,6 +373,10 @@ def graph(record: Any) -> Any:
     (lambda r: graph(r)["tensor_values"]["x"].update(sizes="8"), "sizes: a list is expected"),
     (lambda r: graph(r)["nodes"][2]["inputs"][0]["arg"].update(as_int=1), "has one kind"),
     (lambda r: r["graph_module"]["signature"]["input_specs"].pop(), "6 inputs, the graph has 7"),
+    (lambda r: graph(r)["tensor_values"]["x"]["strides"].append({"as_int": -4}), "strides[2].as_int: a size or a stride is a number from 0"),
+    (lambda r: graph(r)["tensor_values"]["x"]["sizes"].append({"as_int": 1 << 70}), "sizes[2].as_int: a size or a stride is a number from 0"),
+    (lambda r: graph(r)["nodes"][2]["inputs"][0].update(arg={"as_float": 10**400}), "arg.as_float: the number is too large"),
+    (lambda r: graph(r)["nodes"][2]["inputs"][0].update(arg={"as_complex": {"real": 10**400, "imag": 1}}), "real: the number is too large"),
 ])
 def test_broken_json_is_refused_by_its_path(change: Any, words: str) -> None:
     with pytest.raises(UserError) as caught:
@@ -484,10 +488,17 @@ def test_hostile_archives_are_refused(data: bytes, words: str) -> None:
     assert words in caught.value.message
 
 
+def weight(index: Any) -> Any:
+    return index["config"]["inner.weight"]["tensor_meta"]
+
+
 @pytest.mark.parametrize(("data", "words"), [
     (changed(name="data/weights/weight_0", data=b"1234"), "too short for 'inner.weight'"),
     (changed(drop="model_weights_config.json"), "model_weights_config.json is missing"),
     (changed(lambda r: r["config"]["inner.weight"].update(use_pickle=True), "model_weights_config.json"), "stored as a pickle"),
+    (changed(lambda r: weight(r)["strides"].__setitem__(0, {"as_int": -1000}), "model_weights_config.json"), "strides[0].as_int: a size or a"),
+    (changed(lambda r: weight(r)["sizes"].__setitem__(0, {"as_int": -1}), "model_weights_config.json"), "sizes[0].as_int: a size or a stride"),
+    (changed(lambda r: weight(r).update(sizes=[{"as_int": 0}, {"as_int": 1 << 62}]), "model_weights_config.json"), "no 64-bit number"),
 ])
 def test_values_that_cannot_be_read_are_refused_when_they_are_needed(data: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "net.pt2"
@@ -535,3 +546,32 @@ def test_calls_of_modules_are_printed_as_python_reads_them(path: str) -> None:
     printed = print_module(reading.module())
     assert f'a: "f32[8]" = {path}(x)' in printed
     assert load(printed).ok
+
+
+FAR = (2**63 - 1, -2**63, 4, -3)
+
+
+@pytest.mark.parametrize("diagonal", FAR)
+def test_diagonals_far_from_a_matrix(diagonal: int) -> None:
+    line = '        {0}: "{1}" = torch.ops.aten.{0}{2}\n'
+    lines = [line.format(word, "f32[2, 3]", f".default(x, {diagonal})") for word in ("triu", "tril")]
+    lines += [line.format(f"{word}_indices", "i64[2, n]", f".default(2, 3, {diagonal})") for word in ("triu", "tril")]
+    text = 'class GraphModule(torch.nn.Module):\n    def forward(self, x: "f32[2, 3]"):\n' + "".join(lines) \
+        + "        return (triu, tril, triu_indices, tril_indices)\n"
+    x = np.ones((2, 3), np.float32)
+    near = max(-9, min(diagonal, 9))
+    wanted = [np.triu(x, near), np.tril(x, near), np.stack(np.triu_indices(2, near, 3)), np.stack(np.tril_indices(2, near, 3))]
+    for got, want in zip(run(written(text), RunOptions(engine="reference"), inputs={"x": x}).outputs, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("index", [-3, 2])
+def test_results_that_a_call_does_not_have(index: int) -> None:
+    text = f'''class GraphModule(torch.nn.Module):
+    def forward(self, x: "f32[4, 3]"):
+        split = torch.ops.aten.split.Tensor(x, 2)
+        part: "f32[2, 3]" = split[{index}]
+        return (part,)
+'''
+    with pytest.raises(UserError, match="it has no value for %part"):
+        run(written(text))

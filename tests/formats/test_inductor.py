@@ -17,6 +17,7 @@ from irscope.formats.inductor.layouts import parse_layout
 from irscope.formats.inductor.log_sections import read_log
 from irscope.graph import Node, Reading
 from irscope.source import SourceText
+from irscope.source.budget import limits
 from tests.conftest import Cli
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "inductor"
@@ -326,3 +327,27 @@ def test_a_text_of_something_else_is_refused_in_words(cli: Cli, tmp_path: Path) 
     result = cli("lint", tmp_path / "x.txt", "--from", "inductor")
     assert result.exit_code == 2
     assert "no scheduler node, kernel call or compilation" in result.stdout
+
+
+# ---------------------------------------------------------------- logs of several processes, and lines that repeat their words
+
+def test_lines_of_several_ranks_in_one_log_are_kept_apart() -> None:
+    said = ["===== attempting fusion (1/10): 2 nodes =====", "fuse_nodes_once, candidates:", "  ExternKernelSchedulerNode(name='op{}')",
+            "cannot fuse op{} with op9: no shared data"]
+    prefix = "[rank{0}]:V1122 13:54:20.592000 8083 torch/x.py:20] [0/0] [__{1}] {2}\n"
+    text = "".join(prefix.format(rank, "fusion", line.format(rank)) for line in said for rank in (0, 1))
+    text += "".join(prefix.format(rank, "graph_breaks", line) for line in ("Graph break in user code at m.py:{}", "Reason: print {}")
+                    for rank in (0, 1)).replace("{}", "7")
+    log = read_log(SourceText("log", text))
+    assert [(run.rank, [c.name for c in run.candidates], [d.a for d in run.decisions]) for run in log.runs] == [
+        ("rank0", ["op0"], ["op0"]), ("rank1", ["op1"], ["op1"])]
+    assert [(s.rank, s.text) for s in log.sections] == [(r, "Graph break in user code at m.py:7\nReason: print 7") for r in ("rank0", "rank1")]
+    made = read(SourceText("log", text))
+    assert [Compiled.of(module).compilation.rank for module in made.modules] == ["rank0", "rank1"]  # type: ignore[union-attr]
+
+
+def test_a_graph_break_that_repeats_its_words_is_read_in_linear_time() -> None:
+    line = "V1122 13:54:20.592000 8083 torch/x.py:20] [0/0] [__graph_breaks] " + "Graph break in user code at x " * 20_000
+    with limits(seconds=3):
+        log = read_log(SourceText("log", line))
+    assert [found.place for c in log.compilations.values() for found in c.breaks] == [""]

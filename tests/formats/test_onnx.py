@@ -1,9 +1,12 @@
 """Reading ONNX models: what the graph holds, and what is refused."""
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ from irscope.formats.onnx.operators import declared, names
 from irscope.formats.onnx.wire import sniff_bytes
 from irscope.graph import Graph, Node, Reading
 from irscope.source import UserError
-from tests.formats.onnx_models import BOOL, FLOAT, INT64, graph, model, node
+from tests.formats.onnx_models import BOOL, FLOAT, INT64, ModelProto, TensorProto, graph, model, node
 
 helper = pytest.importorskip("onnx.helper")
 
@@ -253,3 +256,42 @@ def test_a_model_is_printed_in_the_text_form_of_onnx() -> None:
 def test_operators_of_onnx_may_be_the_first_that_are_imported() -> None:
     code = "from irscope.formats.onnx.operators import names; names(); import irscope.formats.torchscript.structure"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).stderr == b""
+
+
+# ---------------------------------------------------------------------- numbers and names that no exporter writes
+
+
+def changed(data: bytes, change: Callable[[Any], object]) -> bytes:
+    made = ModelProto()
+    made.ParseFromString(data)
+    change(made)
+    return bytes(made.SerializeToString())
+
+
+CLIPPED = model([node("Clip", ["x", "", "high"], ["y"])], [("x", FLOAT, (2,)), ("low", FLOAT, ())], [("y", FLOAT, None)], {"high": np.float32(1)})
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda m: setattr(m.opset_import[0], "version", 1 << 40), "ai.onnx is 1099511627776"),
+    (lambda m: setattr(m.opset_import[0], "version", -1), "ai.onnx is -1"),
+    (lambda m: setattr(m.graph.input[1], "name", ""), "an input or a constant of g has no name"),
+    (lambda m: setattr(m.graph.initializer[0], "name", ""), "an input or a constant of g has no name"),
+    (lambda m: m.graph.initializer[0].dims.extend([1] * 65), "has 65 dimensions: arrays have at most 64"),
+    (lambda m: m.graph.initializer[0].MergeFrom(TensorProto(dims=[0, 1 << 62, 1 << 62])), "has sizes whose product is no 64-bit number"),
+    (lambda m: m.graph.initializer.append(TensorProto(name="s", dims=[-1, -1], data_type=8, string_data=[b"a"])), "has a negative size"),
+], ids=["version beyond 32 bits", "negative version", "input without a name", "constant without a name", "65 dimensions", "zero times huge",
+        "negative sizes of strings"])
+def test_numbers_and_names_that_no_exporter_writes_are_findings(change: Callable[[Any], object], message: str) -> None:
+    reading = read(changed(CLIPPED, change))
+    assert not reading.ok
+    assert any(message in found.message for found in reading.findings), [found.message for found in reading.findings]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
+def test_shape_inference_takes_bounded_memory_and_time() -> None:
+    data = model([node("Split", ["x"], ["y", "z"], num_outputs=1 << 28)], [("x", FLOAT, (2, 3))], [("y", FLOAT, None), ("z", FLOAT, None)])
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    reading = read(data)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "refuses the model: std::bad_alloc" in reading.findings[0].message
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3

@@ -188,3 +188,12 @@ def test_vectors_of_another_element_type_are_faults(call: str) -> None:
 def test_the_grid_of_an_affine_map_is_bounded() -> None:
     found = faults("fn (%x: Tensor[(1, 2, 3), float32]) { image.affine_grid(%x, target_shape=[4000000000000000000, 4]) }\n")
     assert any("this takes a table of" in message for _, message in found), found
+
+
+@pytest.mark.parametrize("diagonal", [2**63 - 1, -2**63, 4, -3])
+def test_diagonals_far_from_a_matrix(diagonal: int) -> None:
+    x = np.ones((2, 3), np.float32)
+    for upper, want in (("True", np.triu), ("False", np.tril)):
+        text = f"def @main(%x: Tensor[(2, 3), float32]) {{\n  trilu(%x, {diagonal}i64, upper={upper})\n}}\n"
+        got = irscope.run(parsed(text), inputs={"x": x}).outputs[0]
+        np.testing.assert_array_equal(got, want(x, max(-9, min(diagonal, 9))))

@@ -149,7 +149,7 @@ class Interpreter(OnnxProgram):
 
     def _function(self, node: Node, values: Values) -> Values:
         """A function of the model, inlined."""
-        body = node.bodies[0]
+        body = node.bodies[-1]  # after graphs that are attributes
         with self.within({**body.notes.get("defaults", {}), **self.attributes(node)}):
             return self.call(body, values)
 

@@ -148,7 +148,7 @@ class TorchInterpreter(TorchProgram):
     def _run_node(self, node: Node, env: dict[Node, object]) -> None:
         if node.op is hlo.get_tuple_element:
             several, index = env[node.operands[0]], GetTupleElement.of(node).index
-            if not isinstance(several, list | tuple) or len(several) <= index:
+            if not isinstance(several, list | tuple) or not -len(several) <= index < len(several):
                 raise self.fault(node.operands[0], f"it has no value for %{node.name}")
             env[node] = several[index]
             return

@@ -144,7 +144,10 @@ def _float(value: object, record: Record, key: str) -> float:
         return NUMBERS[value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise record.fault(key, f"a number is expected, but here is {value!r:.40}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise record.fault(key, "the number is too large") from None
 
 
 def dtype_of(record: Record) -> DType:
@@ -170,7 +173,10 @@ def tensor_meta(record: Record) -> TorchTensorType:
 def _size(record: Record) -> Dim:
     kind = record.only()
     if kind == "as_int":
-        return record.number(kind)
+        number = record.number(kind)
+        if not 0 <= number < 1 << 63:  # torch has no negative strides: they would lead out of a storage
+            raise record.fault(kind, "a size or a stride is a number from 0 to 2^63 - 1")
+        return number
     if kind != "as_expr":
         raise BadRecord(f"{record.path}: a size is as_int or as_expr, but here is {kind!r:.40}")
     text = record.record(kind).text("expr_str")

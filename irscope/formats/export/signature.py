@@ -27,7 +27,7 @@ LINE = re.compile(r"[ \t]*(?P<name>[\w.]*): (?P<kind>[A-Z_]+)(?: target='(?P<tar
 SPEC = re.compile(r"(?P<way>Input|Output)Spec\(kind=<(?:Input|Output)Kind\.(?P<kind>[A-Z_]+): \d+>, arg=(?P<class>\w+)\((?P<arg>[^()]*)\), "
                   r"target=(?:'(?P<target>[^'\n]*)'|None)(?:, persistent=(?P<persistent>\w+))?\)")
 NAME = re.compile(r"\bname='([^']*)'")
-RANGE = re.compile(r"(?:\{|\], )([^:{}\n]+): (?:VR|ValueRanges)\[(-?\w+), (?=(-?\w+)\])")
+RANGE = re.compile(r"(?:\{|\], )([^][:{}\n]+): (?:VR|ValueRanges)\[(-?\w+), (?=(-?\w+)\])")
 
 
 @dataclass(frozen=True, slots=True)

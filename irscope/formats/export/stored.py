@@ -13,6 +13,7 @@ from irscope.formats.export.arguments import tensor_meta
 from irscope.formats.export.records import BadRecord, Record, parse
 from irscope.formats.export.signature import STATE, Signature
 from irscope.formats.torchscript.strides import Strided
+from irscope.graph import without_array
 from irscope.lazy import Array, np
 from irscope.source.budget import require
 
@@ -83,6 +84,8 @@ class StoredValues(Mapping[str, Array]):
         offset = meta.record("storage_offset").number("as_int") if meta.has("storage_offset") else 0
         if not type.is_static or (type.strides is None and type.rank):
             raise self._archive.fault(f"{path!r} ({name}) has a size or stride that is no number: {type}")
+        if why := without_array(type):
+            raise self._archive.fault(f"{path!r} ({name}) is {type}, which {why}")
         shape, strides = type.dims(), type.strides or ()
         data, dtype = self._archive.stored(name), type.dtype.numpy()
         last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1 if prod(shape) else 0

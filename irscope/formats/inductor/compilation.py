@@ -34,10 +34,10 @@ TIMES = {
 """The times of ``compilation_metrics``, in seconds, and what they are of."""
 MOST = 500
 """So many graph breaks, recompilations and specialisations of one frame are kept: torch gives up long before."""
-_PLACE = re.compile(r"Graph break.*? in user code at (.+?:\d+)")
+_PLACE = re.compile(r".+?:\d+")
 _REASON = re.compile(r"(?:Graph Break )?Reason: (.*)")
 _GUARD = re.compile(r"^[| ]*\+- ((?!RootGuardManager|GuardManager|DictGuardManager)[A-Z_]+(?:: .*)?)$", re.MULTILINE)
-_RECOMPILED = re.compile(r"Recompiling function (\S+) in (.+?:\d+)")
+_RECOMPILED = re.compile(r"\s*Recompiling function (\S+) in (.+?:\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +157,24 @@ def _take(mine: Compilation, record: TraceRecord) -> None:
 
 def add_break(mine: Compilation, text: str, offset: int) -> None:
     """Add the graph break that a message of dynamo describes; the same one of another attempt is left out."""
-    place = _PLACE.search(text)
     reason = _REASON.search(text)
     lines = [line.strip() for line in text.splitlines()]
     at = next((i for i, line in enumerate(lines) if _REASON.match(line)), 0)
     detail = next((line for line in lines[at + 1:] if line and not line.startswith(("Explanation", "Hint", "File"))), "")
     hint = next((line.removeprefix("Hint:").strip() for line in lines if line.startswith("Hint:")), "")
     words = (reason[1] if reason is not None else lines[0] if lines else "").strip().rstrip(":")
-    found = GraphBreak(f"{words}: {detail}" if detail else words, place[1] if place is not None else "", hint, offset)
+    found = GraphBreak(f"{words}: {detail}" if detail else words, _place_of_break(text), hint, offset)
     if len(mine.breaks) < MOST and (found.reason, found.place) not in ((b.reason, b.place) for b in mine.breaks):
         mine.breaks.append(found)
+
+
+def _place_of_break(text: str) -> str:
+    """Where the user's code breaks the graph. Words are found one after another: one pattern takes cubic time where a line repeats them."""
+    for line in text.split("\n"):
+        place = _PLACE.match(line.partition("Graph break")[2].partition(" in user code at ")[2])
+        if place is not None:
+            return place[0]
+    return ""
 
 
 def add_recompile(mine: Compilation, reasons: Iterable[str], offset: int, place: str = "") -> None:
@@ -178,7 +186,7 @@ def add_recompile(mine: Compilation, reasons: Iterable[str], offset: int, place:
 
 def add_recompile_message(mine: Compilation, text: str, offset: int) -> None:
     """The same from the message ``Recompiling function f in m.py:12 / triggered by the following guard failure(s): ...``."""
-    where = _RECOMPILED.search(text)
+    where = _RECOMPILED.match(text)
     if where is not None:
         mine.function, mine.place = mine.function or where[1], mine.place or where[2]
     failed = [line for line in text.splitlines() if line.strip().startswith("- ")]

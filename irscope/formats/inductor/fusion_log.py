@@ -55,6 +55,7 @@ class FusionRun:
     """The fusion of one graph: the nodes of its first round, and all decisions in order."""
 
     compile_id: str = ""
+    rank: str = ""
     candidates: list[Candidate] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     listing: bool = False
@@ -68,13 +69,8 @@ class FusionRun:
         return list(found.values())
 
 
-def take(runs: list[FusionRun], words: str, compile_id: str = "", offset: int = -1, place: str = "") -> None:
-    """Add one line of the scheduler to the run that it belongs to: the last one of ``runs``."""
-    if words.startswith(BEGINS):
-        runs.append(FusionRun(compile_id))
-    if not runs:
-        return
-    run = runs[-1]
+def take(run: FusionRun, words: str, offset: int = -1, place: str = "") -> None:
+    """Add one line of the scheduler to the run that it belongs to."""
     if words.startswith("fuse_nodes_once, candidates"):
         run.listing = not run.candidates
     elif words.startswith("  "):

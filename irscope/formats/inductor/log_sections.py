@@ -1,6 +1,7 @@
 """``TORCH_LOGS``: the messages of a log, put together from its lines.
 
-Each line of a message has the whole prefix. Lines of one artefact and one compilation that follow each other are one section.
+Each line of a message has the whole prefix. Lines of one artefact and one compilation that follow each other are one section. Processes
+(ranks) may write into one log, each between the lines of others.
 """
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irscope.formats.inductor.compilation import Compilation, add_break, add_recompile_message, guards_in
-from irscope.formats.inductor.fusion_log import TAG, FusionRun, take
+from irscope.formats.inductor.fusion_log import BEGINS, TAG, FusionRun, take
 from irscope.formats.inductor.glog import LogLine, log_line
 from irscope.source import SourceText
 from irscope.source.budget import tick
@@ -48,7 +49,7 @@ class Log:
 def read_log(source: SourceText) -> Log:
     """The messages of a log. Lines without torch's prefix are left out."""
     log = Log()
-    for lines in _messages(source, log.runs):
+    for lines in sorted(_messages(source, log.runs), key=lambda lines: lines[0].begin):
         first = lines[0]
         section = Section(first.tag, first.compile_id, first.rank, "\n".join(line.text for line in lines), first.begin)
         log.sections.append(section)
@@ -59,7 +60,8 @@ def read_log(source: SourceText) -> Log:
 
 def _messages(source: SourceText, runs: list[FusionRun]) -> Iterator[list[LogLine]]:
     """The lines of each message. Those of the fusion pass are taken on the way: each is a message."""
-    lines: list[LogLine] = []
+    of_rank: dict[str, list[LogLine]] = {}
+    run_of_rank: dict[str, FusionRun] = {}
     at = 0
     for text in source.text.split("\n"):
         tick()
@@ -68,15 +70,19 @@ def _messages(source: SourceText, runs: list[FusionRun]) -> Iterator[list[LogLin
         if line is None or not line.tag:
             continue
         if line.tag == TAG:
-            take(runs, line.text, line.compile_id, line.begin, line.place)
+            if line.text.startswith(BEGINS):
+                run_of_rank[line.rank] = FusionRun(line.compile_id, line.rank)
+                runs.append(run_of_rank[line.rank])
+            if line.rank in run_of_rank:
+                take(run_of_rank[line.rank], line.text, line.begin, line.place)
             continue
+        lines = of_rank.setdefault(line.rank, [])
         same = lines and (lines[0].tag, lines[0].compile_id, lines[0].place) == (line.tag, line.compile_id, line.place)
         if lines and (not same or line.text.startswith(BEGINNINGS)):
             yield lines
-            lines = []
+            lines = of_rank[line.rank] = []
         lines.append(line)
-    if lines:
-        yield lines
+    yield from of_rank.values()
 
 
 def _take(mine: Compilation, section: Section) -> None:

@@ -115,10 +115,10 @@ def _of_run(run: FusionRun, number: int, source: SourceText, log: Log) -> Module
         op = scheduler_op("NopKernelSchedulerNode") if candidate.kind == "nop" else extern_op(candidate.kind)
         graph.add(Node(op, candidate.name, BUFFER, (), {"sizes": candidate.sizes, "origins": candidate.origins}))
     graph.root = result_of(graph, get("tuple"), graph.nodes[:])
-    name = f"[{run.compile_id}] fusion" if run.compile_id else f"fusion {number}"
+    name = " ".join(part for part in (run.rank, f"[{run.compile_id}] fusion" if run.compile_id else f"fusion {number}") if part)
     made = Module(name, INDUCTOR, {graph.name: graph}, graph.name, {"fusion": run}, source)
     if run.compile_id:
-        made.attrs["compilation"] = log.compilation("", run.compile_id, 0)
+        made.attrs["compilation"] = log.compilation(run.rank, run.compile_id, 0)
     return made
 
 

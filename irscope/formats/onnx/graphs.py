@@ -147,7 +147,10 @@ class GraphReader:
             node.synthetic = True
 
     def _define(self, name: str, op: Op, type: Type) -> Node:
-        """A new value. Reports a name that is taken."""
+        """A new value. Reports a name that is taken, and one that is empty: operands that are left out have empty names."""
+        if not name:
+            self._report(MALFORMED, f"an input or a constant of {self.graph.name} has no name")
+            return self._add(op, self._fresh("unnamed"), type)
         if name in self.values:
             self._report(TWICE, f"the value {name} is defined twice", node=name)
             name = self._fresh(name)

@@ -37,7 +37,7 @@ def with_types(model: Proto) -> tuple[Proto, str]:
     onnx = import_module("onnx")
     inference = import_module("onnx.shape_inference")
     try:
-        data = in_child(lambda: inference.infer_shapes(model, data_prop=True).SerializeToString())
+        data = in_child(lambda: inference.infer_shapes(model, data_prop=True).SerializeToString(), model.ByteSize())
     except Failed as fault:
         return model, str(fault)
     made = onnx.ModelProto()

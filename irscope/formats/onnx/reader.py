@@ -17,6 +17,9 @@ from irscope.graph import Graph, Module, Node, Reading
 from irscope.ops.attrs import Literal
 from irscope.source import SourceText, UserError
 
+MOST_VERSION = (1 << 31) - 1
+"""The highest version of operators: the package ``onnx`` takes them as C integers."""
+
 
 def read_bytes(data: bytes, name: str) -> Reading:
     """Read a model. ``name`` is its path: external data are looked up in the folder of it.
@@ -48,7 +51,7 @@ def _initializers(graph: Proto, folder: ModelFolder, reading: Reading) -> Iterat
 
 
 def _module(model: Proto, reading: Reading, folder: ModelFolder, literals: dict[str, Literal]) -> Module:
-    opsets = {_domain(entry.domain): int(entry.version) for entry in model.opset_import}
+    opsets = _opsets(model, reading)
     graph = Graph(str(model.graph.name) or "main")
     module = Module(graph.name, ONNX, source=reading.source)
     module.attrs = {"opsets": opsets, "ir_version": int(model.ir_version), "producer": str(model.producer_name)}
@@ -57,8 +60,7 @@ def _module(model: Proto, reading: Reading, folder: ModelFolder, literals: dict[
     context.functions = {key: Graph(name_of(*key)) for key in functions}
     for key in calls_in_order(functions, reading):
         function = functions[key]
-        own = {_domain(entry.domain): int(entry.version) for entry in function.opset_import}
-        GraphReader(context, context.functions[key], {**opsets, **own}).read_function(function)
+        GraphReader(context, context.functions[key], {**opsets, **_opsets(function, reading)}).read_function(function)
         context.keep(context.functions[key])
     GraphReader(context, graph, opsets).read(model.graph, literals)
     context.keep(graph)
@@ -67,6 +69,15 @@ def _module(model: Proto, reading: Reading, folder: ModelFolder, literals: dict[
         fill_types(module)
     _place(module, context.origins)
     return module
+
+
+def _opsets(proto: Proto, reading: Reading) -> dict[str, int]:
+    """The versions of the operators by domain, of a model or a function."""
+    found = {_domain(str(entry.domain)): int(entry.version) for entry in proto.opset_import}
+    for domain, version in found.items():
+        if not 0 <= version <= MOST_VERSION:
+            report(reading, MALFORMED, f"the version of the operators of {domain or 'ai.onnx'} is {version}, which is no 32-bit number")
+    return {domain: min(max(version, 0), MOST_VERSION) for domain, version in found.items()}
 
 
 def _place(module: Module, origins: Mapping[Node, Origin]) -> None:

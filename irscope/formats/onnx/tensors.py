@@ -12,7 +12,7 @@ from typing import Any
 
 from irscope.formats.onnx.package import Proto
 from irscope.formats.onnx.types import NUMBERS, STRING
-from irscope.graph import UNKNOWN, DType, TensorType
+from irscope.graph import UNKNOWN, DType, TensorType, without_array
 from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 from irscope.source import UserError
@@ -44,13 +44,15 @@ def literal_of(tensor: Proto, folder: ModelFolder) -> Literal | str:
     Raises UserError on use where the data are missing or in a file that may not be read.
     """
     dtype, shape = NUMBERS.get(tensor.data_type), tuple(int(d) for d in tensor.dims)
+    if any(d < 0 for d in shape):
+        return f"the tensor {tensor.name!r} has a negative size"
     if tensor.data_type == STRING:
         return _strings(tensor, shape)
     if dtype is None:
         return f"the element type {tensor.data_type} of the tensor {tensor.name!r} is not known"
-    if any(d < 0 for d in shape):
-        return f"the tensor {tensor.name!r} has a negative size"
     type = TensorType(dtype, shape)
+    if why := without_array(type):
+        return f"the tensor {tensor.name!r} {why}"
     if tensor.data_location == EXTERNAL:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         name = str(tensor.name)

@@ -26,7 +26,11 @@ def read(text: str, name: str) -> FusionLog:
     for line in text.splitlines():
         mark = line.find(MARK)
         if mark >= 0:
-            take(runs, line[mark + len(MARK):])
+            words = line[mark + len(MARK):]
+            if words.startswith(BEGINS):
+                runs.append(FusionRun())
+            if runs:
+                take(runs[-1], words)
     log = FusionLog("inductor", name, "Inductor")
     for run in runs:
         log.operations.append(run.candidates)

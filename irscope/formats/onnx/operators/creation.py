@@ -8,6 +8,7 @@ from irscope.formats.onnx.attributes import Sparse
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator, refused
 from irscope.formats.relay.algebra import table_of
+from irscope.formats.relay.operators.creation import within
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import Array, np
@@ -116,7 +117,7 @@ def trilu(t: Onnx, a: Attributes, x: Node, k: Node | None) -> Node:
     shape, rank = t.shape(x), t.rank(x)
     if rank < 2:
         raise TypeFault("the operand is at least a matrix")
-    offset = t.array(0, S64) if k is None else t.convert(t.reshape(k, ()), S64)
+    offset = t.array(0, S64) if k is None else within(t, k, shape)
     rows = t.add(t.iota(shape, rank - 2, S64), t.broadcast_to(offset, shape))
     return t.select(t.compare("LE" if a.upper else "GE", rows, t.iota(shape, rank - 1, S64)), x, t.like(x, 0))
 

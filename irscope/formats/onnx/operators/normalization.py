@@ -122,8 +122,9 @@ def lrn(t: Onnx, a: Attributes, x: Node) -> Node:
     n = a.size
     if n < 1:
         raise TypeFault(f"the size is {n}")
-    size = tuple(n if d == 1 else 1 for d in range(t.rank(x)))
-    pad = tuple(((n - 1) // 2, n // 2) if d == 1 else (0, 0) for d in range(t.rank(x)))
+    low, high = (min(side, t.shape(x)[1]) for side in ((n - 1) // 2, n // 2))  # there are no channels farther away
+    size = tuple(low + 1 + high if d == 1 else 1 for d in range(t.rank(x)))
+    pad = tuple((low, high) if d == 1 else (0, 0) for d in range(t.rank(x)))
     total = t.window("add", t.mul(x, x), 0, Window.make(size, pad=pad))
     base = t.plus(t.scale(total, a.alpha / n), a.bias)
     return t.div(x, t.binary("power", base, t.like(base, a.beta)))

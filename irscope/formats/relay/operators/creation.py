@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any
 
@@ -114,9 +115,15 @@ def trilu(t: Relay, a: Attributes, x: Node, k: Node) -> Node:
     """The upper or lower triangle; zeros elsewhere."""
     shape, rank = t.shape(x), t.rank(x)
     rows, columns = t.iota(shape, rank - 2, S64), t.iota(shape, rank - 1, S64)
-    edge = t.add(rows, t.broadcast_to(t.convert(t.reshape(k, ()), S64), shape))
+    edge = t.add(rows, t.broadcast_to(within(t, k, shape), shape))
     keep = t.compare("GE" if a.upper else "LE", columns, edge)
     return t.select(keep, x, t.like(x, 0))
+
+
+def within(t: Relay, diagonal: Node, shape: Sequence[int]) -> Node:
+    """A diagonal with the same triangles that lies next to the matrix: rows and diagonals near 2^63 have no sum of 64 bits."""
+    wide = t.convert(t.reshape(diagonal, ()), S64)
+    return t.minimum(t.maximum(wide, t.like(wide, -shape[-2])), t.like(wide, shape[-1]))
 
 
 def sizes(shape: Any) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
+from irscope.formats.torchscript.operators.matrices import within
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import F32, F64, S64
@@ -240,6 +241,5 @@ def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | No
 def _triangle(t: Torch, indices: Callable[..., Any], rows: int, columns: int, offset: int, dtype: int | None) -> Node:
     """Rows and columns of the elements of a triangle. Raises TypeFault for sizes of which none is computed."""
     table("the triangle", max(at_least(0, "the rows", rows), 1), max(at_least(0, "the columns", columns), 1))
-    # Offsets beyond the sides select the same elements as those of the sides; numpy takes none beyond 64 bits.
-    found = indices(rows, min(max(offset, -rows), columns), columns)
+    found = indices(rows, within(offset, rows, columns), columns)
     return t.array(np.stack(found), t.dtype_number(dtype, S64))

@@ -14,8 +14,14 @@ from irscope.ops.checked import table
 from irscope.ops.faults import TypeFault
 
 
+def within(diagonal: int, rows: int, columns: int) -> int:
+    """A diagonal with the same triangles that lies next to the matrix: rows and diagonals near 2^63 have no sum of 64 bits."""
+    return max(-rows, min(diagonal, columns))
+
+
 def _band(t: Torch, x: Node, diagonal: int, upper: bool) -> Node:
     shape = t.shape_of(x, 2)[-2:]
+    diagonal = within(diagonal, *shape)
     row, column = t.plus(t.iota(shape, 0, S64), diagonal), t.iota(shape, 1, S64)
     return t.select(t.compare("LE" if upper else "GE", row, column), x, t.array(0, t.dtype(x)))
 
