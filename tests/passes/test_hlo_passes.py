@@ -94,3 +94,41 @@ def test_a_second_run_finds_nothing() -> None:
 ])
 def test_what_is_left(name: str, lines: str, left: list[str]) -> None:
     assert ops(after(name, entry("x = f32[4] parameter(0)\n" + lines))) == left
+
+
+NESTED = """cond { p = ((f32[8], f32[8]), s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=1
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { p = ((f32[8], f32[8]), s32[], f32[8]) parameter(0)
+  w = (f32[8], f32[8]) get-tuple-element(p), index=0
+  v = f32[8] get-tuple-element(w), index=1
+  i = s32[] get-tuple-element(p), index=1
+  a = f32[8] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  e = f32[8] exponential(v)
+  b = f32[8] add(a, e)
+  ROOT t = ((f32[8], f32[8]), s32[], f32[8]) tuple(w, j, b) }
+"""
+
+
+def test_an_element_of_a_tuple_inside_the_state_is_read_from_that_tuple() -> None:
+    made = after("hoist-loop-invariant", entry("""
+        x = f32[8] parameter(0)
+        y = f32[8] parameter(1)
+        a = f32[8] parameter(2)
+        z = s32[] constant(0)
+        w = (f32[8], f32[8]) tuple(x, y)
+        init = ((f32[8], f32[8]), s32[], f32[8]) tuple(w, z, a)
+        loop = ((f32[8], f32[8]), s32[], f32[8]) while(init), condition=cond, body=body
+        ROOT r = f32[8] get-tuple-element(loop), index=2""", NESTED))
+    assert "exponential" in ops(made) and "exponential" not in body_ops(made)
+
+
+def test_an_empty_slice_of_a_slice_stays_inside_the_operand() -> None:
+    made = after("simplify-algebra", entry("""
+        x = f32[10] parameter(0)
+        a = f32[3] slice(x), slice={[0:9:4]}
+        ROOT b = f32[0] slice(a), slice={[3:3]}"""))
+    assert made.main().result().operands[0].op.name == "parameter"
