@@ -5,7 +5,7 @@ from math import inf
 
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.trips import trip_count
-from irscope.graph import Effect, Graph, Module, Node, TensorType
+from irscope.graph import Graph, Module, Node, TensorType, pure
 from irscope.graph.walk import callees_first_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
@@ -17,11 +17,11 @@ them; a loop of unknown trip count may never end."""
 
 def known_early(graph: Graph) -> list[bool]:
     """For each node, by index, whether its value depends on constants alone. A constant with an elided value is not known."""
-    known = [False] * len(graph.nodes)
+    known, can_fold = [False] * len(graph.nodes), pure(graph)
     for node in graph.nodes:
         if node.op is hlo.constant:
             known[node.index] = not Constant.of(node).literal.elided
-        elif node.op is not hlo.parameter and node.op.effect is Effect.PURE:
+        elif node.op is not hlo.parameter and can_fold[node.index]:
             known[node.index] = all(known[o.index] for o in node.operands)
     return known
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 
 from irscope.graph.builder import Builder
+from irscope.graph.effects import kept
 from irscope.graph.module import Module
 from irscope.graph.node import Graph, Node
-from irscope.graph.walk import callees_first, live
+from irscope.graph.walk import callees_first
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
@@ -29,7 +30,7 @@ def rewrite(
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
-    alive = [True] * len(graph.nodes) if keep_dead else live(graph, ends)
+    alive = [True] * len(graph.nodes) if keep_dead else kept(graph, ends)
     new: list[Node | None] = [None] * len(graph.nodes)
     params: dict[int, Node] = {}
     is_param = {p.index for p in graph.params}

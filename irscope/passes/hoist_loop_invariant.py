@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, live, rewrite, see_through
+from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, Type, live, pure, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Ordering
@@ -83,13 +83,14 @@ def invariant_nodes(body: Graph) -> dict[Node, Node]:
         return {}
     kept = {i for i, o in enumerate(root.operands)
             if _is_part_of(o, state) and GetTupleElement.of(o).index == i}
+    can_move = pure(body)
     found: dict[Node, Node] = {}
     for node in body.nodes:
         if _is_part_of(node, state):
             fixed = GetTupleElement.of(node).index in kept
         else:
-            pure = node.op.effect is Effect.PURE and not Ordering.of(node).control_predecessors and node.op is not hlo.parameter
-            fixed = pure and isinstance(node.type, TensorType) and all(o in found for o in node.operands)
+            movable = can_move[node.index] and not Ordering.of(node).control_predecessors and node.op is not hlo.parameter
+            fixed = movable and isinstance(node.type, TensorType) and all(o in found for o in node.operands)
         if fixed:
             found[node] = node
     return found

@@ -132,3 +132,27 @@ def test_an_empty_slice_of_a_slice_stays_inside_the_operand() -> None:
         a = f32[3] slice(x), slice={[0:9:4]}
         ROOT b = f32[0] slice(a), slice={[3:3]}"""))
     assert made.main().result().operands[0].op.name == "parameter"
+
+
+ACTING = """f { p = f32[8] parameter(0)
+  c = f32[8] custom-call(p), custom_call_target="print", custom_call_has_side_effect=true
+  ROOT n = f32[8] negate(p) }
+g { p = f32[8] parameter(0)
+  ROOT c = f32[8] call(p), to_apply=f }
+"""
+
+
+@pytest.mark.parametrize("line", [
+    'custom-call(x), custom_call_target="print", custom_call_has_side_effect=true', "call(x), to_apply=f", "call(x), to_apply=g",
+])
+@pytest.mark.parametrize("name", ["share-equal", "remove-dead"])
+def test_what_acts_by_an_attribute_or_in_a_called_graph_stays(name: str, line: str) -> None:
+    module = module_of(entry(f"x = f32[8] parameter(0)\na = f32[8] {line}\nb = f32[8] {line}\nROOT r = f32[8] exponential(x)", ACTING))
+    made = pass_named(name).run(module)
+    assert [node.op.name for node in made.main().nodes] == [node.op.name for node in module.main().nodes]
+
+
+def test_a_call_that_acts_stays_in_its_loop() -> None:
+    made = pass_named("hoist-loop-invariant").run(
+        module_of(entry(MAIN, ACTING + LOOP.format(kept="w", rounds=3).replace("exponential(w)", "call(w), to_apply=g"))))
+    assert "call" in body_ops(made) and "call" not in ops(made)

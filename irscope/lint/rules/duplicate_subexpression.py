@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from irscope.analysis.values import written
-from irscope.graph import Effect, Graph, Kind, Node, bytes_of
+from irscope.graph import Graph, Kind, Node, bytes_of, pure
 from irscope.graph.numbering import numbering
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
 from irscope.ops import hlo
@@ -145,5 +145,6 @@ class DuplicateSubexpression(Rule):
 def _twins(graph: Graph) -> list[Node]:
     """For each node, by index, the first node of the graph with the same value."""
     first: dict[int, Node] = {}
-    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
+    shareable = pure(graph)
+    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or not shareable[node.index])
     return [first.setdefault(number, node) for number, node in zip(numbers, graph.nodes, strict=True)]

@@ -6,7 +6,7 @@ from irscope.analysis.exponentials import is_bounded, limit_of
 from irscope.analysis.recognise.norms import LAYER, normalisations
 from irscope.analysis.recognise.parts import readers
 from irscope.analysis.values import SPREADS, reduces, size, written
-from irscope.graph import Effect, Graph, Node, TensorType
+from irscope.graph import Graph, Node, TensorType, pure
 from irscope.graph.numbering import numbering
 from irscope.graph.walk import behind
 from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
@@ -274,5 +274,6 @@ def _is_same(graph: Graph, one: Node, exponential: Node) -> bool:
     """Whether a node is the exponential, or has its value: programs write ``exp(x) / exp(x).sum()``."""
     if one is exponential or one.op is not hlo.exponential:
         return one is exponential
-    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
+    shareable = pure(graph)
+    numbers = numbering(graph, alone=lambda node: node.op is hlo.parameter or not shareable[node.index])
     return numbers[one.index] == numbers[exponential.index]
