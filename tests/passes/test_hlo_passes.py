@@ -156,3 +156,21 @@ def test_a_call_that_acts_stays_in_its_loop() -> None:
     made = pass_named("hoist-loop-invariant").run(
         module_of(entry(MAIN, ACTING + LOOP.format(kept="w", rounds=3).replace("exponential(w)", "call(w), to_apply=g"))))
     assert "call" in body_ops(made) and "call" not in ops(made)
+
+
+@pytest.mark.parametrize(("dtypes", "weight", "scale", "folds"), [
+    ("f32 f32", "2", "3", True), ("bf16 f32", "2", "3", False), ("s8 f32", "2", "3", False),
+    ("f16 f16", "60000", "2.5", False), ("f32 f32", "1e-20", "1e-25", False), ("f32 f32", "0", "1e-25", True),
+    ("f32 f32", "inf", "0", False),
+])
+def test_a_scale_is_folded_into_weights_that_can_hold_the_products(dtypes: str, weight: str, scale: str, folds: bool) -> None:
+    given, result = dtypes.split()
+    made = pass_named("fold-scale").run(module_of(entry(f"""
+        x = {given}[2,1] parameter(0)
+        w = {given}[1,2] constant({{{{1, {weight}}}}})
+        d = {result}[2,2] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+        s = {result}[2] constant({{1, {scale}}})
+        b = {result}[2,2] broadcast(s), dimensions={{1}}
+        ROOT m = {result}[2,2] multiply(d, b)""")))
+    assert not [f.message for f in check_types(made) if f.severity is Severity.ERROR]
+    assert (made.main().result().op.name == "dot") == folds
