@@ -31,5 +31,6 @@ __all__ = [
     "DTYPES", "NO_ATTRS", "OPAQUE", "TOKEN", "UNKNOWN", "Allocation", "BufferAssignment", "Builder", "Cut", "DType", "Dialect", "Dim",
     "DynamicDim", "Effect", "FunctionType", "Graph", "Kind", "Layout", "Module", "NamedType", "NoProvenance", "Node", "Op", "Provenance",
     "Reading", "SourceLine", "TensorType", "TupleType", "Type", "Typing", "bodies_of", "bytes_of", "callees_first", "copy_node", "dtype_of",
-    "dump", "dump_node", "kept", "live", "pure", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor", "unknown_op",
+    "dump", "dump_node", "kept", "live", "pure", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor",
+    "unknown_op",
 ]

@@ -174,3 +174,32 @@ def test_a_scale_is_folded_into_weights_that_can_hold_the_products(dtypes: str, 
         ROOT m = {result}[2,2] multiply(d, b)""")))
     assert not [f.message for f in check_types(made) if f.severity is Severity.ERROR]
     assert (made.main().result().op.name == "dot") == folds
+
+
+FOREVER = """more { a = f32[] parameter(0)
+  ROOT c = pred[] constant(true) }
+step { a = f32[] parameter(0)
+  ROOT b = f32[] negate(a) }
+loops { a = f32[] parameter(0)
+  ROOT w = f32[] while(a), condition=more, body=step }
+ever { a = () parameter(0)
+  ROOT c = pred[] constant(true) }
+same { ROOT a = () parameter(0) }
+stays { a = f32[] parameter(0)
+  t = () tuple()
+  w = () while(t), condition=ever, body=same
+  ROOT b = f32[] negate(a) }
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+"""
+
+
+@pytest.mark.parametrize(("line", "op"), [
+    ("map(x), dimensions={0}, to_apply=loops", "map"), ("map(x), dimensions={0}, to_apply=stays", "map"),
+    ("reduce-window(x, z), window={size=1000000000 pad=0_999999999}, to_apply=add", "reduce-window"),
+    ("reduce-window(x, z), window={size=2 pad=0_1}, to_apply=add", "constant"),
+])
+def test_a_small_value_that_takes_long_is_not_folded(line: str, op: str) -> None:
+    module = module_of(entry(f"x = f32[4] constant({{1, 2, 3, 4}})\nz = f32[] constant(0)\nROOT r = f32[4] {line}", FOREVER))
+    assert pass_named("fold-constants").run(module).main().result().op.name == op
