@@ -179,6 +179,7 @@ def _stay_in_range(weights: Node, scale: Node, dimension: int) -> bool:
     largest = values.max(axis=tuple(d for d in range(values.ndim) if d != dimension))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         products = largest * factor
-    limits: Any = ml_dtypes.finfo(weights.type.dtype.numpy())
+    finfo: Any = ml_dtypes.finfo
+    limits = finfo(weights.type.dtype.numpy())
     fits = (products <= float(limits.max)) & ((products >= float(limits.smallest_normal)) | (largest == 0) | (factor == 0))
     return bool(fits.all()) and bool(np.isfinite(largest).all() and np.isfinite(factor).all())

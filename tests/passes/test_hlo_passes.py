@@ -203,3 +203,24 @@ add { a = f32[] parameter(0)
 def test_a_small_value_that_takes_long_is_not_folded(line: str, op: str) -> None:
     module = module_of(entry(f"x = f32[4] constant({{1, 2, 3, 4}})\nz = f32[] constant(0)\nROOT r = f32[4] {line}", FOREVER))
     assert pass_named("fold-constants").run(module).main().result().op.name == op
+
+
+@pytest.mark.parametrize("name", ["remove-dead", "share-equal", "simplify-algebra", "cancel-transposes", "fold-constants"])
+def test_control_predecessors_name_nodes_that_are_left(name: str) -> None:
+    module = module_of(entry("""
+        x = f32[4] parameter(0)
+        p = f32[4] tanh(x)
+        one = f32[] constant(1)
+        ones = f32[4] broadcast(one), dimensions={}
+        same = f32[4] multiply(p, ones)
+        dead = f32[4] negate(x), control-predecessors={p}
+        twin = f32[4] tanh(x), control-predecessors={dead}
+        b = f32[4] exponential(x), control-predecessors={dead, twin, same}
+        s = f32[4] add(p, twin)
+        ROOT r = (f32[4], f32[4], f32[4]) tuple(b, s, same)"""))
+    made = pass_named(name).run(module)
+    names = [node.name for node in made.main().nodes]
+    last = next(node for node in made.main().nodes if node.name == "b")
+    assert last.attrs["control_predecessors"] and set(last.attrs["control_predecessors"]) <= set(names[:last.index])
+    assert "p" in last.attrs["control_predecessors"] or "dead" in names
+    module_of(print_module(made))
