@@ -224,3 +224,17 @@ def test_control_predecessors_name_nodes_that_are_left(name: str) -> None:
     assert last.attrs["control_predecessors"] and set(last.attrs["control_predecessors"]) <= set(names[:last.index])
     assert "p" in last.attrs["control_predecessors"] or "dead" in names
     module_of(print_module(made))
+
+
+@pytest.mark.parametrize(("name", "line"), [
+    ("simplify-algebra", "b = f32[4,8] broadcast(x), dimensions={1}\n"
+                         "ROOT r = f32[4,8] exponential(b), sharding={devices=[1,2]<=[2]}"),
+    ("move-cast", "b = f32[2,4] reshape(x), sharding={devices=[1,2]<=[2]}\nROOT r = bf16[2,4] convert(b), sharding={devices=[1,2]<=[2]}"),
+])
+def test_a_sharding_stays_with_values_of_its_shape(name: str, line: str) -> None:
+    module = module_of(entry("x = f32[8] parameter(0), sharding={devices=[2]<=[2]}\n" + line))
+    made = pass_named(name).run(module)
+    assert ops(made) != ops(module)
+    for each in (made, module_of(print_module(made))):
+        assert not [f.message for f in check_types(each) if f.severity is Severity.ERROR]
+    assert module.raw(module.main().params[0])
