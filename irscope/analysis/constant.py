@@ -4,8 +4,9 @@ from __future__ import annotations
 from math import inf
 
 from irscope.analysis.calls import BodyUse, body_use
+from irscope.analysis.cost import MOST
 from irscope.analysis.trips import trip_count
-from irscope.graph import Effect, Graph, Module, Node, TensorType
+from irscope.graph import Graph, Module, Node, TensorType, pure
 from irscope.graph.walk import callees_first_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
@@ -17,11 +18,11 @@ them; a loop of unknown trip count may never end."""
 
 def known_early(graph: Graph) -> list[bool]:
     """For each node, by index, whether its value depends on constants alone. A constant with an elided value is not known."""
-    known = [False] * len(graph.nodes)
+    known, can_fold = [False] * len(graph.nodes), pure(graph)
     for node in graph.nodes:
         if node.op is hlo.constant:
             known[node.index] = not Constant.of(node).literal.elided
-        elif node.op is not hlo.parameter and node.op.effect is Effect.PURE:
+        elif node.op is not hlo.parameter and can_fold[node.index]:
             known[node.index] = all(known[o.index] for o in node.operands)
     return known
 
@@ -32,18 +33,23 @@ def computed_early(module: Module, graph: Graph) -> list[bool]:
     totals: dict[Graph, float] = {}
     for node in graph.nodes:
         if found[node.index]:
-            found[node.index] = all(found[o.index] for o in node.operands) and _operations(module, node, totals) <= MOST_EARLY
+            found[node.index] = all(found[o.index] for o in node.operands) and operations(module, node, totals) <= MOST_EARLY
     return found
 
 
-def _operations(module: Module, node: Node, totals: dict[Graph, float]) -> float:
+def operations(module: Module, node: Node, totals: dict[Graph, float]) -> float:
     """The operations of a run of a node: its declared cost, or one per element; loops by their trips, infinite where those are
     unknown. ``totals`` caches the counts of graphs."""
     own = float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)))
-    if not node.bodies or body_use(node) is BodyUse.ELEMENT:
-        return max(own, float(node.op.cost(node)) if node.op.cost is not None else 0.0)
+    whole = max(own, float(min(node.op.cost(node), MOST)) if node.op.cost is not None else 0.0)
+    if not node.bodies:
+        return whole
     for graph in callees_first_of(node.bodies):
         if graph not in totals:
-            totals[graph] = sum(_operations(module, inner, totals) for inner in graph.nodes)
+            totals[graph] = sum(operations(module, inner, totals) for inner in graph.nodes)
+    if body_use(node) is BodyUse.ELEMENT:
+        # The cost counts an operation of the body as one, which is true of all but loops.
+        return whole * max(1.0, *(totals[body] / len(body.nodes) for body in node.bodies)) if whole else 0.0
     trips = trip_count(module, node, noted=False) if body_use(node) is BodyUse.LOOP else 1
-    return own + sum(totals[body] for body in node.bodies) * (inf if trips is None else trips)
+    # A trip takes time whatever its nodes hold: bodies of empty tuples have no elements.
+    return own + max(1.0, sum(totals[body] for body in node.bodies)) * (inf if trips is None else trips)

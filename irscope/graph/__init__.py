@@ -4,6 +4,7 @@ from irscope.graph.builder import Builder
 from irscope.graph.dialect import Dialect, Typing
 from irscope.graph.dtypes import DTYPES, DType, dtype_of
 from irscope.graph.dump import dump, dump_node
+from irscope.graph.effects import kept, pure
 from irscope.graph.module import Cut, Module, Reading
 from irscope.graph.node import NO_ATTRS, Effect, Graph, Kind, Node, Op, unknown_op
 from irscope.graph.provenance import NoProvenance, Provenance, SourceLine
@@ -31,6 +32,6 @@ __all__ = [
     "DTYPES", "NO_ATTRS", "OPAQUE", "TOKEN", "UNKNOWN", "Allocation", "BufferAssignment", "Builder", "Cut", "DType", "Dialect", "Dim",
     "DynamicDim", "Effect", "FunctionType", "Graph", "Kind", "Layout", "Module", "NamedType", "NoProvenance", "Node", "Op", "Provenance",
     "Reading", "SourceLine", "TensorType", "TupleType", "Type", "Typing", "bodies_of", "bytes_of", "callees_first", "copy_node", "dtype_of",
-    "dump", "dump_node", "live", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor", "unknown_op",
-    "without_array",
+    "dump", "dump_node", "kept", "live", "pure", "reachable", "rewrite", "rewrite_module", "same_type", "see_through", "tensor",
+    "unknown_op", "without_array",
 ]

@@ -13,6 +13,8 @@ from irscope.lazy import Array
 from irscope.source import Finding, SourceText
 from irscope.source.notebook import Viewable
 
+SHARDING = "sharding"
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -80,7 +82,7 @@ class Module(Viewable):
 
     def raw(self, node: Node) -> Mapping[str, str]:
         """The attributes of the node that were kept as text."""
-        return self.provenance.raw(node.loc) if node.loc >= 0 else {}
+        return still_true(node, self.provenance.raw(node.loc)) if node.loc >= 0 else {}
 
     def fresh_name(self, wanted: str) -> str:
         """A graph name that is still free."""
@@ -99,6 +101,17 @@ class Module(Viewable):
 
     def __repr__(self) -> str:
         return f"<module {self.name}: {len(self.graphs)} graphs>"
+
+
+def still_true(node: Node, raw: Mapping[str, str]) -> Mapping[str, str]:
+    """The attributes in a node's text without a sharding that is one of another shape: a pass moved the node before a reshape."""
+    if SHARDING not in raw or not node.origin or _shapes(node) == _shapes(node.origin[0]):
+        return raw
+    return {name: value for name, value in raw.items() if name != SHARDING}
+
+
+def _shapes(node: Node) -> list[object]:
+    return [getattr(leaf, "shape", None) for leaf in node.type.leaves()]
 
 
 @dataclass(slots=True)

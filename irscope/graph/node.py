@@ -65,6 +65,7 @@ class Op:
     ``work`` is the class of work (default: that of its ``kind``; "unknown" for what is not ``known``). ``traits`` are further promises:
     ``commutative associative idempotent involution``; ``view`` (the result shows the memory of operand 0), ``dense-view`` (a view where
     the elements of operand 0 lie one after another), ``cast``, ``dropout``, ``reads-values`` (the type depends on operands' values).
+    ``acts(node)`` is whether a node of a pure operator has an effect by its attributes: a custom call may state one.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Op:
     traits: frozenset[str] = frozenset()
     weight: int = 1
     work: str = ""
+    acts: Callable[[Node], bool] | None = None
 
     def __post_init__(self) -> None:
         if not self.work:

@@ -1,13 +1,15 @@
 """Copies a graph while changing it: passes return new graphs, and the old one stays available."""
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from irscope.graph.builder import Builder
+from irscope.graph.effects import kept
 from irscope.graph.module import Module
 from irscope.graph.node import Graph, Node
-from irscope.graph.walk import callees_first, live
+from irscope.graph.walk import callees_first
 
+PREDECESSORS = "control_predecessors"
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
 
@@ -29,7 +31,7 @@ def rewrite(
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
-    alive = [True] * len(graph.nodes) if keep_dead else live(graph, ends)
+    alive = [True] * len(graph.nodes) if keep_dead else kept(graph, ends)
     new: list[Node | None] = [None] * len(graph.nodes)
     params: dict[int, Node] = {}
     is_param = {p.index for p in graph.params}
@@ -46,7 +48,31 @@ def rewrite(
             params[node.index] = became
     made.params = [params[p.index] for p in graph.params]
     made.root = _known(new[graph.root.index]) if graph.root is not None else None
+    keep_order(made, graph.nodes)
     return made
+
+
+def keep_order(made: Graph, before: Iterable[Node]) -> None:
+    """Let ``control-predecessors`` name only nodes that are left, in place: for one that is gone, those that it had to follow itself.
+
+        a = f32[2] negate(x), control-predecessors={p}
+        b = f32[2] abs(x), control-predecessors={a}         ->     b = f32[2] abs(x), control-predecessors={p}
+    """
+    ordered = [node for node in made.nodes if PREDECESSORS in node.attrs]
+    if not ordered:
+        return
+    places = {node.name: node.index for node in made.nodes}
+    followed = {node.name: node.attrs.get(PREDECESSORS, ()) for node in before}
+    for node in ordered:
+        names = dict.fromkeys(node.attrs[PREDECESSORS])
+        todo = [name for name in names if places.get(name, node.index) >= node.index]
+        for name in todo:
+            more = [other for other in followed.get(name, ()) if other not in names]
+            names.update(dict.fromkeys(more))
+            todo += [other for other in more if places.get(other, node.index) >= node.index]
+        if todo:
+            left = tuple(name for name in names if places.get(name, node.index) < node.index)
+            node.attrs = {**node.attrs, PREDECESSORS: left} if left else {k: v for k, v in node.attrs.items() if k != PREDECESSORS}
 
 
 def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Module:

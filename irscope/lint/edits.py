@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irscope.graph import Builder, Graph, Node, Op, TensorType, Type, live, rewrite
+from irscope.graph import Builder, Graph, Node, Op, TensorType, Type, kept, rewrite
 from irscope.graph.node import NO_ATTRS
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import np
@@ -124,4 +124,4 @@ def built(
     given = [site.new(node) for node in results]
     builder.at = ()  # the tuple of the results stands for no node
     made.root = given[0] if len(given) == 1 else site.op(hlo.tuple, *given)
-    return made if all(live(made)) else rewrite(made, lambda builder, node, operands: None)
+    return made if all(kept(made)) else rewrite(made, lambda builder, node, operands: None)

@@ -15,7 +15,7 @@ from irscope.expand.expand import inline
 from irscope.expand.torchscript import Given, TypesSeen, types_of_run
 from irscope.expand.torchscript.constants import elided_constants
 from irscope.fusion.canonicalise import is_kept_call
-from irscope.graph import Effect, Graph, Module, Node, Op, TensorType, Type, Typing, callees_first
+from irscope.graph import Graph, Module, Node, Op, TensorType, Type, Typing, callees_first, pure
 from irscope.graph.numbering import Numbering
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
@@ -38,6 +38,7 @@ class ModuleView:
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
         self._numbering = Numbering()
         self._values: dict[Graph, list[int]] = {}
+        self._impure: dict[Graph, bool] = {}
 
     # ---------------------------------------------------------------- graphs
 
@@ -113,7 +114,8 @@ class ModuleView:
     def values(self, graph: Graph) -> list[int]:
         """For each node, by index, a number that equal values share; parameters and nodes with effects share it with none."""
         if graph not in self._values:
-            self._values[graph] = self._numbering.values(graph, lambda node: node.op is hlo.parameter or node.op.effect is not Effect.PURE)
+            shareable = pure(graph, self._impure)
+            self._values[graph] = self._numbering.values(graph, lambda node: node.op is hlo.parameter or not shareable[node.index])
         return self._values[graph]
 
     def operator_scope(self, node: Node) -> tuple[str, ...]:

@@ -127,5 +127,6 @@ custom_call = declare(Op(
     reference=_custom_call_reference,
     expand=_custom_call_expand,
     cost=_custom_call_cost,
+    acts=lambda node: CustomCall.of(node).custom_call_has_side_effect,
 ))
 

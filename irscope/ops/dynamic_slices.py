@@ -122,7 +122,7 @@ def _dynamic_update_slice_element(k: Emitter, node: Node, index: Sequence[Value]
 
 
 def _dynamic_update_slice_reference(run: Run, node: Node, operand: Array, update: Array, *starts: Array) -> Array:
-    result = operand.copy()
+    result = np.array(operand)  # a copy; of a number of numpy too, which has no elements to assign
     result[_start_slices(starts, operand.shape, update.shape)] = update
     return result
 

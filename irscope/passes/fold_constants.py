@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.analysis.constant import operations
 from irscope.analysis.reference import evaluate, flatten
 from irscope.expand import expand
 from irscope.formats.hlo.dialect import HLO
@@ -34,6 +35,9 @@ QUANTISED = relay(
     "qnn.dequantize qnn.erf qnn.exp qnn.hardswish qnn.leaky_relu qnn.log qnn.mul qnn.quantize qnn.requantize qnn.rsqrt qnn.sigmoid "
     "qnn.simulated_dequantize qnn.simulated_quantize qnn.softmax qnn.sqrt qnn.subtract qnn.tanh"
 )
+
+MOST_OPERATIONS = 1 << 28
+"""The most operations of one value that is folded: a second. A small result may have large windows, or a reducer that loops forever."""
 
 ROUNDS = 16
 """A condition that only folding makes known, behind another such condition, and so on: after so many the rest stays."""
@@ -73,8 +77,9 @@ class FoldConstants(Pass):
 
     def _folded(self, module: Module) -> Module:
         values: dict[Graph, Values] = {}
+        totals: dict[Graph, float] = {}
         for graph in callees_first(module):
-            known = self._known(graph)
+            known = self._known(module, graph, totals)
             found = computed(graph, known)
             if found or any(_projects(node) for node in graph.nodes):
                 values[graph] = found
@@ -82,7 +87,7 @@ class FoldConstants(Pass):
             return module
         return per_graph(module, lambda graph, became: _with_values(graph, values.get(graph, {}), became))
 
-    def _known(self, graph: Graph) -> list[bool]:
+    def _known(self, module: Module, graph: Graph, totals: dict[Graph, float]) -> list[bool]:
         """For each node, by index, whether its value follows from constants and is small enough to fold."""
         known = [False] * len(graph.nodes)
         for node in graph.nodes:
@@ -93,7 +98,8 @@ class FoldConstants(Pass):
             elif node.op in SHAPES:
                 known[node.index] = self._fits(node.type) and shape_of_type(node) is not None
             elif all(known[o.index] for o in node.operands):
-                known[node.index] = node.op.effect is Effect.PURE and self._fits(node.type) and self._may_fold(node)
+                known[node.index] = node.op.effect is Effect.PURE and self._fits(node.type) and self._may_fold(node) \
+                    and (not node.op.is_primitive or operations(module, node, totals) <= MOST_OPERATIONS)
         return known
 
     def _fits(self, type: Type) -> bool:

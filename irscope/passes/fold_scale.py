@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from irscope.analysis.constant import known_early
 from irscope.graph import Builder, Graph, Module, Node, Op, TensorType, copy_node, rewrite, see_through
+from irscope.lazy import ml_dtypes, np
 from irscope.ops import hlo
-from irscope.ops.attributes import Broadcast, Convolution, Dot
+from irscope.ops.attributes import Broadcast, Constant, Convolution, Dot
 from irscope.passes.base import Pass, per_graph
 
 SUMS = hlo.named("add subtract")
@@ -21,8 +23,9 @@ class FoldScale(Pass):
         ROOT r = f32[1,8,8,64] add(m, broadcast(b))             ROOT r = f32[1,8,8,64] add(c, broadcast(b))
 
     Batch normalisation in inference has this form. Applies if ``w`` and ``s`` are known at compile time and the intermediate result has
-    no other user; rounding then happens elsewhere, within a few units in the last place. Floats narrower than 16 bits stay unchanged:
-    their range is so small that a product or sum of constants may overflow where the results do not.
+    no other user; rounding then happens elsewhere, within a few units in the last place. Weights stay unchanged whose type is not that of
+    the scale, or that would leave its range of normal numbers; so do floats narrower than 16 bits, whose range is so small that a sum
+    of constants may overflow too.
     """
 
     name = "fold-scale"
@@ -100,6 +103,8 @@ class _Folding:
         if dimension is None:
             return None
         weights, small = x.operands[1], s.operands[0]
+        if not _stay_in_range(weights, small, dimension):
+            return None
         factor = builder.add(hlo.broadcast, (small,), {"dimensions": () if dimension < 0 else (dimension,)}, weights.type)
         scaled_weights = builder.add(hlo.multiply, (weights, factor), type=weights.type, name=weights.name)
         self.fixed |= {factor, scaled_weights}
@@ -156,3 +161,25 @@ def _weight_dimension(x: Node, s: Node) -> int | None:
     free = [d for d in range(rhs.rank) if d not in taken]
     first = x.type.rank - len(free)
     return free[dims[0] - first] if dims[0] >= first else None
+
+
+def _stay_in_range(weights: Node, scale: Node, dimension: int) -> bool:
+    """Whether weights and a scale along one of their dimensions (-1: a scalar) are of one type that holds the products.
+
+    The largest of each channel decides: it must stay finite, and a normal number. Values that are not written out are trusted.
+    """
+    assert isinstance(weights.type, TensorType) and isinstance(scale.type, TensorType), "operands of arithmetic"
+    if weights.type.dtype is not scale.type.dtype:
+        return False
+    known = [Constant.of(node).known if node.op is hlo.constant else None for node in (weights, scale)]
+    if known[0] is None or known[1] is None or not weights.type.elements:
+        return True
+    # The decimals of float64 reach further than those of any type but itself.
+    values, factor = (np.abs(literal.value().astype(np.float64)) for literal in known if literal is not None)
+    largest = values.max(axis=tuple(d for d in range(values.ndim) if d != dimension))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        products = largest * factor
+    finfo: Any = ml_dtypes.finfo
+    limits = finfo(weights.type.dtype.numpy())
+    fits = (products <= float(limits.max)) & ((products >= float(limits.smallest_normal)) | (largest == 0) | (factor == 0))
+    return bool(fits.all()) and bool(np.isfinite(largest).all() and np.isfinite(factor).all())

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Builder, Effect, Graph, Module, Node, TensorType, TupleType, Type, live, rewrite, see_through
+from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, Type, live, pure, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Ordering
@@ -61,10 +61,10 @@ def _loop(builder: Builder, node: Node, init: Node, condition: Graph, body: Grap
                 and any(u not in invariant for u in users[n.index])]
     if not outgoing or not isinstance(init.type, TupleType):
         return None
-    needed = _needed(outgoing)
+    state_in = body.params[0]
     early: dict[Node, Node] = {}
-    for inner in needed:
-        if inner.op is hlo.get_tuple_element:
+    for inner in _needed(outgoing, state_in):
+        if _is_part_of(inner, state_in):
             early[inner] = part(builder, init, GetTupleElement.of(inner).index)
         else:
             early[inner] = copy_node(builder, inner, [early[o] for o in inner.operands])
@@ -82,28 +82,34 @@ def invariant_nodes(body: Graph) -> dict[Node, Node]:
     if root.op is not hlo.tuple:
         return {}
     kept = {i for i, o in enumerate(root.operands)
-            if o.op is hlo.get_tuple_element and o.operands[0] is state and GetTupleElement.of(o).index == i}
+            if _is_part_of(o, state) and GetTupleElement.of(o).index == i}
+    can_move = pure(body)
     found: dict[Node, Node] = {}
     for node in body.nodes:
-        if node.op is hlo.get_tuple_element and node.operands[0] is state:
+        if _is_part_of(node, state):
             fixed = GetTupleElement.of(node).index in kept
         else:
-            pure = node.op.effect is Effect.PURE and not Ordering.of(node).control_predecessors and node.op is not hlo.parameter
-            fixed = pure and isinstance(node.type, TensorType) and all(o in found for o in node.operands)
+            movable = can_move[node.index] and not Ordering.of(node).control_predecessors and node.op is not hlo.parameter
+            fixed = movable and isinstance(node.type, TensorType) and all(o in found for o in node.operands)
         if fixed:
             found[node] = node
     return found
 
 
-def _needed(roots: Sequence[Node]) -> list[Node]:
-    """These nodes and their transitive operands, operands first, up to the values of the loop's state."""
+def _is_part_of(node: Node, state: Node) -> bool:
+    """Whether a node is an element of the loop's state, and not one of a tuple inside it."""
+    return node.op is hlo.get_tuple_element and node.operands[0] is state
+
+
+def _needed(roots: Sequence[Node], state: Node) -> list[Node]:
+    """These nodes and their transitive operands, operands first, up to the elements of the loop's state."""
     seen: set[Node] = set()
     stack = list(roots)
     while stack:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            if node.op is not hlo.get_tuple_element:
+            if not _is_part_of(node, state):
                 stack.extend(node.operands)
     return sorted(seen, key=lambda n: n.index)
 

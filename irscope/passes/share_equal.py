@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Builder, Effect, Graph, Module, Node, copy_node, rewrite, see_through
+from irscope.graph import Builder, Graph, Module, Node, copy_node, pure, rewrite, see_through
 from irscope.graph.numbering import Numbering
 from irscope.ops import hlo
 from irscope.passes.base import Pass, per_graph
@@ -35,14 +35,17 @@ class ShareEqual(Pass):
         def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
             shared = {old: canonical[numbering.graph(new)] for old, new in became.items()}
             written = written_values(graph, graph is main) if module.dialect.writes_in_place and not module.is_primitive else None
-            numbers = numbering.values(graph, lambda node: self._is_alone(node) or (written is not None and written[node.index]), shared)
+            shareable = pure(graph)
+            alone = [self._is_alone(node) or not shareable[node.index] or (written is not None and written[node.index])
+                     for node in graph.nodes]
+            numbers = numbering.values(graph, lambda node: alone[node.index], shared)
             made = see_through(rewrite(graph, _Sharing(numbers, shared).rule, shared), graph)
             canonical.setdefault(numbering.graph(made), made)
             return made
         return per_graph(module, change)
 
     def _is_alone(self, node: Node) -> bool:
-        return node.op is hlo.parameter or node.op.effect is not Effect.PURE or node.op.name in self.skip
+        return node.op is hlo.parameter or node.op.name in self.skip
 
 
 class _Sharing:

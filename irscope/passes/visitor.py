@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irscope.graph import Builder, Dialect, Graph, Module, Node, TupleType, Type, callees_first, live, rewrite, see_through
-from irscope.graph.rewrite import copy_node
+from irscope.graph import Builder, Dialect, Graph, Module, Node, TupleType, Type, callees_first, kept, rewrite, see_through
+from irscope.graph.rewrite import copy_node, keep_order
 from irscope.ops import all_ops, hlo, lookup
 from irscope.passes.base import per_graph
 from irscope.passes.pattern import MAX_NAMED
@@ -138,9 +138,10 @@ class GraphMutator:
 
 def without_dead(graph: Graph) -> Graph:
     """Remove dead nodes from a graph that a pass has just built, in place: nodes that its methods merged into others."""
-    alive = live(graph)
+    alive = kept(graph)
     if not all(alive):
-        graph.nodes = [node for node in graph.nodes if alive[node.index]]
+        before, graph.nodes = graph.nodes, [node for node in graph.nodes if alive[node.index]]
         for index, node in enumerate(graph.nodes):
             node.index = index
+        keep_order(graph, before)
     return graph

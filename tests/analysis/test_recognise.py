@@ -181,3 +181,11 @@ def test_a_sigmoid_in_both_spellings() -> None:
     growing = entry("c = f32[] constant(1)", "one = f32[8] broadcast(c), dimensions={}", "e = f32[8] exponential(x)",
                     "a = f32[8] add(one, e)", "ROOT r = f32[8] divide(one, a)")
     assert [value and value.name for value in (sigmoid(graph.result()) for graph in (written_out, named, growing))] == ["x", "x", None]
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "0"])
+def test_a_sum_over_no_number_is_no_mean(number: str) -> None:
+    text = ("add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+            "ENTRY e { x = f32[8] parameter(0)\n z = f32[] constant(0)\n s = f32[] reduce(x, z), dimensions={0}, to_apply=add\n"
+            f"n = f32[] constant({number})\n ROOT r = f32[] divide(s, n) }}")
+    assert summed(irscope.load(text).module().main().result())[0] is None

@@ -106,3 +106,9 @@ def test_wrong_values_are_caught_when_checking() -> None:
     module = read("ENTRY e { x = f32[2] parameter(0)\nROOT n = f32[3] negate(x) }")
     with pytest.raises(ValueError, match="the reference gives"):
         Evaluator(check=True).run(module.main(), [np.zeros(2, np.float32)])
+
+
+def test_an_update_of_a_number_may_follow_what_returns_a_number_of_numpy() -> None:
+    module = read("ENTRY e { x = f32[] parameter(0)\n u = f32[] parameter(1)\n s = f32[] dynamic-slice(x), dynamic_slice_sizes={}\n"
+                       "ROOT r = f32[] dynamic-update-slice(s, u) }")
+    assert evaluate(module.main(), [np.float32(1), np.float32(2)]) == np.float32(2)

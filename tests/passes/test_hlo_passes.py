@@ -94,3 +94,147 @@ def test_a_second_run_finds_nothing() -> None:
 ])
 def test_what_is_left(name: str, lines: str, left: list[str]) -> None:
     assert ops(after(name, entry("x = f32[4] parameter(0)\n" + lines))) == left
+
+
+NESTED = """cond { p = ((f32[8], f32[8]), s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=1
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT }
+body { p = ((f32[8], f32[8]), s32[], f32[8]) parameter(0)
+  w = (f32[8], f32[8]) get-tuple-element(p), index=0
+  v = f32[8] get-tuple-element(w), index=1
+  i = s32[] get-tuple-element(p), index=1
+  a = f32[8] get-tuple-element(p), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  e = f32[8] exponential(v)
+  b = f32[8] add(a, e)
+  ROOT t = ((f32[8], f32[8]), s32[], f32[8]) tuple(w, j, b) }
+"""
+
+
+def test_an_element_of_a_tuple_inside_the_state_is_read_from_that_tuple() -> None:
+    made = after("hoist-loop-invariant", entry("""
+        x = f32[8] parameter(0)
+        y = f32[8] parameter(1)
+        a = f32[8] parameter(2)
+        z = s32[] constant(0)
+        w = (f32[8], f32[8]) tuple(x, y)
+        init = ((f32[8], f32[8]), s32[], f32[8]) tuple(w, z, a)
+        loop = ((f32[8], f32[8]), s32[], f32[8]) while(init), condition=cond, body=body
+        ROOT r = f32[8] get-tuple-element(loop), index=2""", NESTED))
+    assert "exponential" in ops(made) and "exponential" not in body_ops(made)
+
+
+def test_an_empty_slice_of_a_slice_stays_inside_the_operand() -> None:
+    made = after("simplify-algebra", entry("""
+        x = f32[10] parameter(0)
+        a = f32[3] slice(x), slice={[0:9:4]}
+        ROOT b = f32[0] slice(a), slice={[3:3]}"""))
+    assert made.main().result().operands[0].op.name == "parameter"
+
+
+ACTING = """f { p = f32[8] parameter(0)
+  c = f32[8] custom-call(p), custom_call_target="print", custom_call_has_side_effect=true
+  ROOT n = f32[8] negate(p) }
+g { p = f32[8] parameter(0)
+  ROOT c = f32[8] call(p), to_apply=f }
+"""
+
+
+@pytest.mark.parametrize("line", [
+    'custom-call(x), custom_call_target="print", custom_call_has_side_effect=true', "call(x), to_apply=f", "call(x), to_apply=g",
+])
+@pytest.mark.parametrize("name", ["share-equal", "remove-dead"])
+def test_what_acts_by_an_attribute_or_in_a_called_graph_stays(name: str, line: str) -> None:
+    module = module_of(entry(f"x = f32[8] parameter(0)\na = f32[8] {line}\nb = f32[8] {line}\nROOT r = f32[8] exponential(x)", ACTING))
+    made = pass_named(name).run(module)
+    assert [node.op.name for node in made.main().nodes] == [node.op.name for node in module.main().nodes]
+
+
+def test_a_call_that_acts_stays_in_its_loop() -> None:
+    made = pass_named("hoist-loop-invariant").run(
+        module_of(entry(MAIN, ACTING + LOOP.format(kept="w", rounds=3).replace("exponential(w)", "call(w), to_apply=g"))))
+    assert "call" in body_ops(made) and "call" not in ops(made)
+
+
+@pytest.mark.parametrize(("dtypes", "weight", "scale", "folds"), [
+    ("f32 f32", "2", "3", True), ("bf16 f32", "2", "3", False), ("s8 f32", "2", "3", False),
+    ("f16 f16", "60000", "2.5", False), ("f32 f32", "1e-20", "1e-25", False), ("f32 f32", "0", "1e-25", True),
+    ("f32 f32", "inf", "0", False),
+])
+def test_a_scale_is_folded_into_weights_that_can_hold_the_products(dtypes: str, weight: str, scale: str, folds: bool) -> None:
+    given, result = dtypes.split()
+    made = pass_named("fold-scale").run(module_of(entry(f"""
+        x = {given}[2,1] parameter(0)
+        w = {given}[1,2] constant({{{{1, {weight}}}}})
+        d = {result}[2,2] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+        s = {result}[2] constant({{1, {scale}}})
+        b = {result}[2,2] broadcast(s), dimensions={{1}}
+        ROOT m = {result}[2,2] multiply(d, b)""")))
+    assert not [f.message for f in check_types(made) if f.severity is Severity.ERROR]
+    assert (made.main().result().op.name == "dot") == folds
+
+
+FOREVER = """more { a = f32[] parameter(0)
+  ROOT c = pred[] constant(true) }
+step { a = f32[] parameter(0)
+  ROOT b = f32[] negate(a) }
+loops { a = f32[] parameter(0)
+  ROOT w = f32[] while(a), condition=more, body=step }
+ever { a = () parameter(0)
+  ROOT c = pred[] constant(true) }
+same { ROOT a = () parameter(0) }
+stays { a = f32[] parameter(0)
+  t = () tuple()
+  w = () while(t), condition=ever, body=same
+  ROOT b = f32[] negate(a) }
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+"""
+
+
+@pytest.mark.parametrize(("line", "op"), [
+    ("map(x), dimensions={0}, to_apply=loops", "map"), ("map(x), dimensions={0}, to_apply=stays", "map"),
+    ("reduce-window(x, z), window={size=1000000000 pad=0_999999999}, to_apply=add", "reduce-window"),
+    ("reduce-window(x, z), window={size=2 pad=0_1}, to_apply=add", "constant"),
+])
+def test_a_small_value_that_takes_long_is_not_folded(line: str, op: str) -> None:
+    module = module_of(entry(f"x = f32[4] constant({{1, 2, 3, 4}})\nz = f32[] constant(0)\nROOT r = f32[4] {line}", FOREVER))
+    assert pass_named("fold-constants").run(module).main().result().op.name == op
+
+
+@pytest.mark.parametrize("name", ["remove-dead", "share-equal", "simplify-algebra", "cancel-transposes", "fold-constants"])
+def test_control_predecessors_name_nodes_that_are_left(name: str) -> None:
+    module = module_of(entry("""
+        x = f32[4] parameter(0)
+        p = f32[4] tanh(x)
+        one = f32[] constant(1)
+        ones = f32[4] broadcast(one), dimensions={}
+        same = f32[4] multiply(p, ones)
+        dead = f32[4] negate(x), control-predecessors={p}
+        twin = f32[4] tanh(x), control-predecessors={dead}
+        b = f32[4] exponential(x), control-predecessors={dead, twin, same}
+        s = f32[4] add(p, twin)
+        ROOT r = (f32[4], f32[4], f32[4]) tuple(b, s, same)"""))
+    made = pass_named(name).run(module)
+    names = [node.name for node in made.main().nodes]
+    last = next(node for node in made.main().nodes if node.name == "b")
+    assert last.attrs["control_predecessors"] and set(last.attrs["control_predecessors"]) <= set(names[:last.index])
+    assert "p" in last.attrs["control_predecessors"] or "dead" in names
+    module_of(print_module(made))
+
+
+@pytest.mark.parametrize(("name", "line"), [
+    ("simplify-algebra", "b = f32[4,8] broadcast(x), dimensions={1}\n"
+                         "ROOT r = f32[4,8] exponential(b), sharding={devices=[1,2]<=[2]}"),
+    ("move-cast", "b = f32[2,4] reshape(x), sharding={devices=[1,2]<=[2]}\nROOT r = bf16[2,4] convert(b), sharding={devices=[1,2]<=[2]}"),
+])
+def test_a_sharding_stays_with_values_of_its_shape(name: str, line: str) -> None:
+    module = module_of(entry("x = f32[8] parameter(0), sharding={devices=[2]<=[2]}\n" + line))
+    made = pass_named(name).run(module)
+    assert ops(made) != ops(module)
+    for each in (made, module_of(print_module(made))):
+        assert not [f.message for f in check_types(each) if f.severity is Severity.ERROR]
+    assert module.raw(module.main().params[0])

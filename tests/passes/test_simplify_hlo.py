@@ -127,3 +127,10 @@ def test_a_sum_takes_zeros_and_a_maximum_does_not() -> None:
     assert ops(simplified(lines.format("sum"), ADD.replace("f32", "s32"))) == ["reduce-window"]
     kept = simplified(lines.format("most"), MAX.replace("f32", "s32"))
     assert ops(kept) == ["pad", "reduce-window"] and Pad.of(kept.main().nodes[-2]).padding == ((1, 1, 0),)
+
+
+@pytest.mark.parametrize("op", ["multiply", "divide"])
+def test_an_infinite_complex_number_times_one_has_a_part_that_is_nan(op: str) -> None:
+    made = simplified("x = c64[1] parameter(0)\nc = c64[] constant((1, 0))\nb = c64[1] broadcast(c), dimensions={}\n"
+                      f"ROOT r = c64[1] {op}(x, b)")
+    assert made.main().result().op.name == op

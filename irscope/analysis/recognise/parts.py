@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, isnan, prod
+from math import inf, isfinite, isnan, prod
 
 from irscope.analysis.values import CASTS_AND_MOVES, COPIES, SPREADS, dims, number, reduces
 from irscope.graph import Node
@@ -112,7 +112,7 @@ def summed(node: Node) -> tuple[Node | None, float]:
             node = node.operands[1]  # jnp.var returns nan where the divisor is not positive
             continue
         by, rest = scaled(node)
-        if not by or by == inf:
+        if not by or not isfinite(by):
             return None, divisor
         divisor /= by
         node = rest

@@ -14,6 +14,7 @@ from irscope.formats.hlo.provenance import HloProvenance
 from irscope.formats.hlo.spelling import names_of, spell, spell_literal, spell_module_attribute, spell_type
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Graph, Module, Node, TensorType, callees_first
+from irscope.graph.module import still_true
 
 RAW_ORDER = ("sharding", "frontend_attributes", "statistics", "parameter_replication", "origin", "original_value", "metadata",
              "backend_config")
@@ -189,7 +190,8 @@ class _Printer:
         """The opcode at the node's place in the text, and the attributes that were left there as text."""
         if self.provenance is None or node.loc < 0:
             return "", {}
-        written, found = self.provenance.written(node.loc)
+        written, texts = self.provenance.written(node.loc)
+        found = dict(still_true(node, texts))
         if node.op.name not in OPCODES:
             return written, found
         return written, {n: v for n, v in found.items() if n in RAW_ORDER or n not in KNOWN_ATTRIBUTES}

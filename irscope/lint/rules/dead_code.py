@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.graph import Graph, Node, TensorType, bytes_of, live
+from irscope.graph import Graph, Node, TensorType, bytes_of, kept
 from irscope.lint import Context, Findings, Fixture, Rule, counted, saving
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Prepared
@@ -138,14 +138,14 @@ class DeadCode(Rule):
 
     def check(self, context: Context) -> Findings:
         for graph in context.view.graphs:
-            alive = live(graph)
+            alive = kept(graph)
             dead = [n for n in graph.nodes if not alive[n.index] and n.op is not hlo.after_all]
             for node in [n for n in dead if not context.view.users(n, graph)]:
-                kept = _kept_for(node, alive)
-                if all(n.op in CHEAP for n in kept):
+                chain = _kept_for(node, alive)
+                if all(n.op in CHEAP for n in chain):
                     continue
-                written = sum(bytes_of(n.type) for n in kept)
-                more = f", with {counted(len(kept) - 1, 'more node')} kept for it" if len(kept) > 1 else ""
+                written = sum(bytes_of(n.type) for n in chain)
+                more = f", with {counted(len(chain) - 1, 'more node')} kept for it" if len(chain) > 1 else ""
                 yield self.finding(
                     context, node,
                     f"nothing uses %{node.name}{more}",

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 from irscope.analysis.trips import trip_count
 from irscope.analysis.values import size
-from irscope.graph import Effect, Graph, Kind, Node
+from irscope.graph import Graph, Kind, Node, pure
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
@@ -221,6 +221,7 @@ def _entered(call: Node, same: list[bool], constant: list[bool]) -> tuple[list[b
 def _invariant(graph: Graph, given: frozenset[Node], fixed: frozenset[Node]) -> tuple[list[bool], list[bool]]:
     """For each node of a graph, by index, whether it depends only on constants and on the invariant values ``given``;
     and whether it is a constant. ``fixed`` nodes are constants."""
+    can_move = pure(graph)
     same: list[bool] = []
     constant: list[bool] = []
     for node in graph.nodes:
@@ -229,8 +230,8 @@ def _invariant(graph: Graph, given: frozenset[Node], fixed: frozenset[Node]) -> 
             constant.append(node in fixed)
             continue
         leaf = node.op in CONSTANTS
-        pure = node.op.effect is Effect.PURE and bool(node.operands) and node.op not in OPEN
-        known = pure and all(same[o.index] or constant[o.index] for o in node.operands)
+        movable = can_move[node.index] and bool(node.operands) and node.op not in OPEN
+        known = movable and all(same[o.index] or constant[o.index] for o in node.operands)
         varies = any(same[o.index] for o in node.operands)
         constant.append(leaf or (known and not varies))
         same.append(known and varies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import frexp, isfinite
 
-from irscope.analysis.identities import IDENTITIES
+from irscope.analysis.identities import ANY, IDENTITIES, PRED, REALS
 from irscope.graph import DType, Node, TensorType
 from irscope.ops import get, hlo
 from irscope.ops.attributes import Broadcast
@@ -27,12 +27,13 @@ class NodeMaker:
         return self.s.broadcast(self.s.constant(value, self.type), (), self.type.dims())
 
 
-def row(name: str) -> Rule:
-    """A row of the table of identities as a rule."""
+def row(name: str, kinds: frozenset[str] = ANY) -> Rule:
+    """A row of the table of identities as a rule, for element types of these kinds."""
     identity = IDENTITIES[name]
+    kinds &= identity.kinds
 
     def rule(s: Simplifier, d: Node) -> Node | None:
-        bound = identity.match(d, _is, {}) if of(d).dtype.kind in identity.kinds else None
+        bound = identity.match(d, _is, {}) if of(d).dtype.kind in kinds else None
         found: Node | None = None if bound is None else identity.build(bound, NodeMaker(s, of(d)))
         return found
     return rule
@@ -121,9 +122,10 @@ def passes_through(source: DType, middle: DType, target: DType) -> bool:
     return source.is_float or middle.is_integer or not target.is_integer or target.holds(source)
 
 
+# An infinite complex number times 1+0i has a part that is NaN: infinity times zero.
 RULES: Rules = {
-    hlo.add: (row("add-zero"),), hlo.subtract: (row("subtract-zero"),), hlo.multiply: (row("multiply-one"),),
-    hlo.divide: (row("divide-one"), divide), hlo.negate: (negate,), hlo.convert: (convert,),
+    hlo.add: (row("add-zero"),), hlo.subtract: (row("subtract-zero"),), hlo.multiply: (row("multiply-one", REALS | PRED),),
+    hlo.divide: (row("divide-one", REALS), divide), hlo.negate: (negate,), hlo.convert: (convert,),
     hlo.select: (row("select-same"), row("select-true"), row("select-false")),
 }
 POINTWISE = (before_repeating, before_reshaping)

@@ -64,7 +64,9 @@ def slice_(s: Simplifier, d: Node) -> Node | None:
     if dims_of(x) == of(d).dims():
         return x
     if x.op is hlo.slice:
-        inner = [(a + b * c, a + (e - 1) * c + 1 if e > b else a + b * c, f * c) for (a, _, c), (b, e, f) in zip(Slice.of(x).slice, parts)]
+        # An empty slice may begin behind the last element; with the stride of the inner one that is outside of its operand.
+        inner = [(a + b * c, a + (e - 1) * c + 1, f * c) if e > b else (a, a, f * c)
+                 for (a, _, c), (b, e, f) in zip(Slice.of(x).slice, parts)]
         return s.make(hlo.slice, (x.operands[0],), of(d), {"slice": tuple(inner)})
     if x.op is hlo.broadcast and not of(x.operands[0]).shape:
         return s.broadcast(x.operands[0], (), of(d).dims())
