@@ -78,7 +78,8 @@ def compile_program(program: Program, machine: Machine, use_cache: bool = True, 
         name = cache.key(unit.text, machine.triple, machine.cpu, machine.features, llvm_compile.version(), how)
         image = cache.read(name) if use_cache else None
         if image is None:
-            image = llvm_compile.object_code(unit.text, machine, unit.speed)
+            make = llvm_compile.recent_object_code if use_cache else llvm_compile.object_code
+            image = make(unit.text, machine, unit.speed)
             if use_cache:
                 cache.write(name, image)
         else:

@@ -152,6 +152,21 @@ def object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
         raise CompileFailed(f"LLVM writes no object files for {machine.triple}: {error}") from None
 
 
+SHORT = 1 << 16
+"""Letters of a text whose object code may be kept."""
+
+
+def recent_object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
+    """The same; the object code of the last few short texts is kept. A program before and after a pass, and one that is run again, share
+    most of their kernels, and the cache on disk may be disabled."""
+    return (_kept_object_code if len(text) <= SHORT else object_code)(text, machine, speed)
+
+
+@lru_cache(maxsize=64)
+def _kept_object_code(text: str, machine: Machine, speed: int) -> bytes:
+    return object_code(text, machine, speed)
+
+
 def assembly(text: str, machine: Machine, speed: int = 2) -> str:
     """The same as assembly text."""
     return str(_target_machine(machine, speed).emit_assembly(_module(text, machine)))

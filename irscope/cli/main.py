@@ -5,6 +5,7 @@ import atexit
 import gc
 import importlib
 import os
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -85,6 +86,7 @@ class LazyGroup(click.Group):
         raise SystemExit(errors.run(self, given, extra.get("prog_name") or "irscope"))
 
 
+@cache
 def _exists(module: str) -> bool:
     spec = find_spec(module)
     return spec is not None and spec.origin is not None

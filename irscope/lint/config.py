@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def _read(path: Path, name: str) -> Config | None:
     if not own and "irscope" not in text:
         return None
     try:
-        data: Any = toml_table(text)
+        data: Any = _parsed(text)
     except ValueError as error:
         raise UserError(f"{name}: {error}", "TOML: https://toml.io") from None
     tools = data.get("tool", {})
@@ -128,6 +129,12 @@ def _read(path: Path, name: str) -> Config | None:
         return None
     reader = _Reader(SourceText(name, text), "" if table is data else "tool.irscope")
     return reader.config(table, path.resolve().parent)
+
+
+@lru_cache(4)
+def _parsed(text: str) -> Any:
+    """The table of a text, for reading alone: a command looks for its settings more than once. Raises ValueError."""
+    return toml_table(text)
 
 
 class _Reader:

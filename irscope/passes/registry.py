@@ -74,7 +74,7 @@ def _defined(module: ModuleType) -> dict[str, type[Pass]]:
 def created(kind: type[Pass], options: str) -> Pass:
     """A pass with options such as ``max-depth=10,link-params``; they are the keyword parameters of its ``__init__``."""
     given: dict[str, object] = {}
-    known = options_of(kind)
+    known = options_of(kind) if options else {}  # a signature takes as long as a pass over a small graph
     for part in split_outside(options):
         key, _, value = part.partition("=")
         key = key.strip().replace("-", "_")

@@ -11,6 +11,7 @@ import pytest
 
 from irscope.backends import cache, llvm_compile
 from irscope.backends.compile import compile_program
+from irscope.backends.targets import Machine
 from irscope.lower.program import Program
 from tests.backends.running import executable
 from tests.backends.test_programs import counting
@@ -113,3 +114,24 @@ def test_swapped_entries_are_compiled_again(tmp_path: Path, monkeypatch: pytest.
         path.write_bytes(content)
     assert compile_program(program, llvm_compile.host()).from_cache == 0
     assert executable(program)(np.array([4], np.int32))[0][0] == 10
+
+
+def test_without_a_folder_the_last_object_code_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program and the same one after a pass are compiled once, but where no cache is wanted."""
+    monkeypatch.setenv("IRSCOPE_CACHE", "off")
+    made: list[str] = []
+    compiled = llvm_compile.object_code
+
+    def counted(text: str, machine: Machine, speed: int = 2) -> bytes:
+        made.append(text)
+        return compiled(text, machine, speed)
+    monkeypatch.setattr(llvm_compile, "object_code", counted)
+    llvm_compile._kept_object_code.cache_clear()
+    program, machine = counting(), llvm_compile.host()
+    first = compile_program(program, machine)
+    units = len(made)
+    assert units and compile_program(program, machine).objects == first.objects and len(made) == units
+    assert compile_program(program, machine, use_cache=False).objects == first.objects and len(made) == 2 * units
+    monkeypatch.setattr(llvm_compile, "SHORT", 0)
+    compile_program(program, machine)
+    assert len(made) == 3 * units

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import random
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -19,6 +19,7 @@ from tests.fuzz.spoil import NUMBERS, Mutator
 PROTOS = ("hlo-pb", "onnx")
 DEEPEST = 12
 """Messages within messages; bytes further inside are taken as they are."""
+ONE_BYTE = [bytes((value,)) for value in range(128)]
 CHANGES = (1, 1, 1, 1, 2, 4)
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 WIDTHS = {FIXED64: 8, FIXED32: 4}
@@ -32,8 +33,13 @@ def vary_bytes(data: bytes, other: bytes, rng: random.Random) -> bytes | None:
         return vary_zip(data, rng)
     if detect_bytes(data) not in PROTOS:
         return None
-    message, lent = parse(data), parse(other) if detect_bytes(other) in PROTOS else None
-    return None if message is None else encode(vary_message(message, lent or message, rng))
+    message = parse(data)
+    if message is None:
+        return None
+
+    def lent() -> list[Field]:
+        return (parse(other) if detect_bytes(other) in PROTOS else None) or message
+    return encode(vary_message(message, lent, rng))
 
 
 @dataclass(slots=True)
@@ -50,19 +56,19 @@ def parse(data: bytes, depth: int = 0) -> list[Field] | None:
     found: list[Field] = []
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = (data[at], at + 1) if data[at] < 128 else _varint(data, at)
         number, wire = tag >> 3, tag & 7
         if not number or at < 0:
             return None
         if wire == VARINT:
-            value, at = _varint(data, at)
+            value, at = (data[at], at + 1) if at < len(data) and data[at] < 128 else _varint(data, at)
             if at < 0:
                 return None
             found.append(Field(number, wire, value))
         elif wire in WIDTHS or wire == LENGTH:
             size = WIDTHS.get(wire, 0)
             if wire == LENGTH:
-                size, at = _varint(data, at)
+                size, at = (data[at], at + 1) if at < len(data) and data[at] < 128 else _varint(data, at)
             if at < 0 or at + size > len(data):
                 return None
             inner = data[at:at + size]
@@ -101,6 +107,8 @@ def encode(message: list[Field]) -> bytes:
 
 
 def _bytes_of(number: int) -> bytes:
+    if 0 <= number < 128:
+        return ONE_BYTE[number]
     number &= (1 << 64) - 1
     out = bytearray()
     while number > 127:
@@ -118,8 +126,9 @@ def messages(message: list[Field]) -> Iterator[list[Field]]:
             yield from messages(one.value)
 
 
-def vary_message(message: list[Field], other: list[Field], rng: random.Random) -> list[Field]:
-    """The message with a few fields changed, dropped, repeated or lent, in place."""
+def vary_message(message: list[Field], other: Callable[[], list[Field]], rng: random.Random) -> list[Field]:
+    """The message with a few fields changed, dropped, repeated or lent, in place. ``other`` reads the message that lends, which most
+    changes do without."""
     for _ in range(rng.choice(CHANGES)):
         inside = rng.choice([found for found in messages(message) if found] or [message])
         if not inside:
@@ -131,7 +140,7 @@ def vary_message(message: list[Field], other: list[Field], rng: random.Random) -
         elif what < 0.2:
             inside.insert(rng.randrange(len(inside) + 1), deepcopy(inside[at]))
         elif what < 0.35:
-            alike = [one for found in messages(other) for one in found if one.number == inside[at].number and one.wire == inside[at].wire]
+            alike = [one for found in messages(other()) for one in found if one.number == inside[at].number and one.wire == inside[at].wire]
             inside[at] = deepcopy(rng.choice(alike or [inside[at]]))
         else:
             inside[at] = _changed(inside[at], rng)

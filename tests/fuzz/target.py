@@ -190,11 +190,17 @@ def _meddled(entry: Entry, folder: Path) -> str:
         path = folder / name
         if not path.is_file() or (path.read_bytes() != content and (name not in outputs or _is_read(entry, name))):
             return f"input changed {kind(entry)}"
-    for path in folder.rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in entry.files and name not in outputs and not name.startswith(".cache/") and name.encode() not in settings:
+    for name in _names(folder):
+        if name not in entry.files and name not in outputs and not name.startswith(".cache/") and name.encode() not in settings:
             return f"file left {kind(entry)}"
     return ""
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """The files in a folder and below it, by their paths in it."""
+    for at, _, names in os.walk(folder):
+        inside = os.path.relpath(at, folder)
+        yield from (name if inside == "." else f"{inside}/{name}" for name in names if os.path.isfile(os.path.join(at, name)))
 
 
 def _is_read(entry: Entry, name: str) -> bool:
@@ -209,8 +215,12 @@ def _is_read(entry: Entry, name: str) -> bool:
 
 def _clear(folder: Path) -> None:
     """Remove all that is in a folder."""
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    for at, folders, names in os.walk(folder, topdown=False):
+        for name in names:
+            os.unlink(os.path.join(at, name))
+        for name in folders:
+            path = os.path.join(at, name)
+            os.unlink(path) if os.path.islink(path) else os.rmdir(path)
 
 
 def resident() -> int:

@@ -36,6 +36,7 @@ def with_types(model: Proto) -> tuple[Proto, str]:
     """The model with the types that ONNX's shape inference finds, and why it found none (empty where it did)."""
     onnx = import_module("onnx")
     inference = import_module("onnx.shape_inference")
+    _build_schemas()
     try:
         data = in_child(lambda: inference.infer_shapes(model, data_prop=True).SerializeToString(), model.ByteSize())
     except Failed as fault:
@@ -43,6 +44,12 @@ def with_types(model: Proto) -> tuple[Proto, str]:
     made = onnx.ModelProto()
     made.ParseFromString(data)
     return made, ""
+
+
+@lru_cache(1)
+def _build_schemas() -> None:
+    """Have onnx build its table of operators in this process: each child that is forked before does so for itself, in 10 ms."""
+    import_module("onnx.defs").has("Identity")
 
 
 @lru_cache(4096)
