@@ -4,12 +4,12 @@ from __future__ import annotations
 from math import inf
 
 from irscope.analysis.calls import BodyUse, body_use
-from irscope.analysis.cost import MOST
 from irscope.analysis.trips import trip_count
 from irscope.graph import Graph, Module, Node, TensorType, pure
 from irscope.graph.walk import callees_first_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
+from irscope.ops.costs import MOST
 
 MOST_EARLY = 1 << 33
 """The most operations of one node to fold before the program runs: some seconds. Larger nodes are left to the run, which may not need
