@@ -6,7 +6,6 @@ stream for it.
 """
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
@@ -16,7 +15,7 @@ from typing import Any, TextIO, cast
 
 from irscope.source import UserError
 from irscope.source.links import OWN_LINK
-from irscope.source.visible import visible
+from irscope.source.visible import replace_unencodable, visible
 
 _CODES = re.compile(rf"(\x1b\[(?:\d{{1,3}}(?:;\d{{1,3}})*)?m|{OWN_LINK})")
 """Select Graphic Rendition: colours and weights, which move nothing and answer nothing. And the links that irscope itself makes."""
@@ -69,7 +68,7 @@ def guarded(wants_colour: Any) -> Iterator[None]:
     """Guard both streams while a command runs. ``wants_colour(stream)`` says where colour is wanted."""
     _fill_closed()
     before = sys.stdout, sys.stderr
-    _replace_unencodable(sys.stdout)
+    replace_unencodable(sys.stdout)
     sys.stdout = cast(TextIO, Guarded(sys.stdout or cast(TextIO, Closed()), wants_colour(sys.stdout)))
     sys.stderr = cast(TextIO, Guarded(sys.stderr or open(os.devnull, "w"), wants_colour(sys.stderr)))  # noqa: SIM115 (open until the end)
     try:
@@ -82,12 +81,6 @@ def program_text() -> TextIO:
     """Standard output for the text of a program: guarded on a terminal, as it is where a file or a program reads it."""
     stream = sys.stdout
     return stream.stream if isinstance(stream, Guarded) and not stream.isatty() else stream
-
-
-def _replace_unencodable(stream: TextIO | None) -> None:
-    """Write ``?`` for what the encoding of a stream does not have: a name of a dump in the C locale is not an error."""
-    if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
-        stream.reconfigure(errors="replace")
 
 
 def _fill_closed() -> None:

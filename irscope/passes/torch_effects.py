@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
 
+from irscope.formats.torchscript.attributes import GetAttr
 from irscope.formats.torchscript.operators import overloads
 from irscope.graph import Graph, Node
 from irscope.graph.walk import callees_first_of
@@ -60,7 +61,7 @@ def written_values(graph: Graph, is_entry: bool) -> list[bool] | None:
     attributes: dict[object, int] = {}
     for node in nodes:
         if node.op in ATTRIBUTE:
-            above[root(node.index)] = root(attributes.setdefault(node.attrs.get("name"), node.index))
+            above[root(node.index)] = root(attributes.setdefault(GetAttr.of(node).name, node.index))
         for operand in (*_shared(node), *targets[node.index]):
             above[root(node.index)] = root(operand.index)
     if not is_entry:

@@ -8,7 +8,9 @@ the characters but spells them with JSON's own escapes.
 from __future__ import annotations
 
 import html
+import io
 import re
+from typing import TextIO
 
 UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # ASCII controls but tab and line end, DEL, C1
@@ -50,3 +52,9 @@ def json_text(text: str) -> str:
 
 _INSIDE = re.compile("(?!\r)" + UNPRINTABLE.pattern)
 """A carriage return may occur between the members of a JSON text."""
+
+
+def replace_unencodable(stream: TextIO | None) -> None:
+    """Write ``?`` for what the encoding of a stream does not have: a name of a dump in the C locale is not an error."""
+    if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+        stream.reconfigure(errors="replace")

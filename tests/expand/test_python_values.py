@@ -35,7 +35,7 @@ ROWS: list[tuple[str, list[Any], Any]] = [
     ("abs", [-3], 3), ("max", [2, 5], 5), ("min", [2, 5], 2), ("sum", [[1, 2]], 3), ("any", [[0, 1]], True), ("all", [[0, 1]], False),
     ("sorted", [[2, 1]], [1, 2]), ("dict", [[("a", 1)]], {"a": 1}),
     ("add", [2, 3], 5), ("add", [2, 3, 4], 14), ("add", ["a", "b"], "ab"), ("sub", [2, 3], -1), ("sub", [2, 3, 4], -10), ("div", [7, 2], 3.5),
-    ("div", [-7, 2, "floor"], -4), ("div", [-7.0, 2, "floor"], -4), ("div", [7, -2.0, "floor"], -4), ("div", [-7, 2, "trunc"], -3), ("div", [7, 2, None], 3.5),
+    ("div", [-7, 2, "floor"], -4), ("div", [-7.0, 2, "floor"], -4.0), ("div", [7, -2.0, "floor"], -4.0), ("div", [-7, 2, "trunc"], -3), ("div", [7, 2, None], 3.5),
     ("floor_divide", [-7, 2], -4), ("remainder", [-7, 2], 1),
     ("__is__", [None, None], True), ("__is__", [1, None], False), ("__isnot__", [1, None], True), ("__isnot__", [None, None], False),
     ("__round_to_zero_floordiv", [-7, 2], -3), ("round", [2.5], 2.0), ("divmod", [7, 2], [3, 1]), ("mathremainder", [7.0, 4.0], -1.0),

@@ -6,6 +6,7 @@ from irscope.graph import Node
 from irscope.lint.edits import Edit, Site
 from irscope.lint.proven.site import RefusedEdge
 from irscope.ops import hlo
+from irscope.ops.attributes import GetTupleElement
 
 
 def without_barrier(edge: RefusedEdge) -> Edit | None:
@@ -27,6 +28,6 @@ def _through_tuple(edge: RefusedEdge) -> Edit | None:
         return None
 
     def passed(element: Node, site: Site) -> Node:
-        return site.new(parts[element.attrs["index"]])
+        return site.new(parts[GetTupleElement.of(element).index])
 
     return Edit({element: lambda site, element=element: passed(element, site) for element in elements}, tuple(parts))  # type: ignore[misc]

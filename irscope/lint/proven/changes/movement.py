@@ -188,10 +188,10 @@ def swap_product(edge: RefusedEdge) -> Edit | None:
     swapped = (*range(batch), *range(batch + left, batch + left + right), *range(batch, batch + left))
     if Transpose.of(moved).dimensions != swapped:
         return None
-    turned = {"lhs_contracting_dims": attrs.rhs_contracting_dims, "rhs_contracting_dims": attrs.lhs_contracting_dims,
+    turned: dict[str, tuple[object, ...]] = {"lhs_contracting_dims": attrs.rhs_contracting_dims, "rhs_contracting_dims": attrs.lhs_contracting_dims,
               "lhs_batch_dims": attrs.rhs_batch_dims, "rhs_batch_dims": attrs.lhs_batch_dims}
-    if dot.attrs.get("operand_precision"):
-        turned["operand_precision"] = tuple(reversed(dot.attrs["operand_precision"]))
+    if attrs.operand_precision:
+        turned["operand_precision"] = tuple(reversed(attrs.operand_precision))
 
     def make(site: Site) -> Node:
         return site.copy(dot, *(site.new(o) for o in reversed(dot.operands)), type=result, attrs={**dot.attrs, **turned})
