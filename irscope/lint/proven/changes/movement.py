@@ -188,8 +188,10 @@ def swap_product(edge: RefusedEdge) -> Edit | None:
     swapped = (*range(batch), *range(batch + left, batch + left + right), *range(batch, batch + left))
     if Transpose.of(moved).dimensions != swapped:
         return None
-    turned: dict[str, tuple[object, ...]] = {"lhs_contracting_dims": attrs.rhs_contracting_dims, "rhs_contracting_dims": attrs.lhs_contracting_dims,
-              "lhs_batch_dims": attrs.rhs_batch_dims, "rhs_batch_dims": attrs.lhs_batch_dims}
+    turned: dict[str, tuple[object, ...]] = {
+        "lhs_contracting_dims": attrs.rhs_contracting_dims, "rhs_contracting_dims": attrs.lhs_contracting_dims,
+        "lhs_batch_dims": attrs.rhs_batch_dims, "rhs_batch_dims": attrs.lhs_batch_dims,
+    }
     if attrs.operand_precision:
         turned["operand_precision"] = tuple(reversed(attrs.operand_precision))
 
