@@ -165,9 +165,12 @@ def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
                 sizes = ",".join(str(d) if isinstance(d, int) else "8" for d in type.shape)
                 raise UserError(f"the text leaves the shape of {'.'.join((param.name, *map(str, path)))} open: {type}",
                                 f"--shape {param.name}={sizes} binds it, or an array of that name in --inputs")
+    results = [type for _, type in leaf_paths(main.result().type)]
+    for i, type in enumerate(results):
+        if not all(isinstance(d, int) or d.bound is not None for d in type.shape):
+            raise UserError(f"the text leaves the shape of the result out{i} open: {type}", "state its sizes in the text")
     inputs = [_port(".".join((param.name, *map(str, path))), type) for param in main.params for path, type in leaf_paths(param.type)]
-    outputs = [_port(f"out{i}", type) for i, (_, type) in enumerate(leaf_paths(main.result().type))]
-    return inputs, outputs
+    return inputs, [_port(f"out{i}", type) for i, type in enumerate(results)]
 
 
 def _port(name: str, type: TensorType) -> Port:

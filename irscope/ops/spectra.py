@@ -200,11 +200,25 @@ def _svd_reference(run: Run, node: Node, a: Array) -> object:
     phases = np.ones((*s.shape[:-1], 1, long.shape[-1]), wide.dtype)
     phases[..., :n] = _phases(short[..., :n])
     short = short * phases[..., :n]
-    tied = np.zeros(phases.shape, bool)
-    tied[..., :n] = ~(s <= s.max(-1, keepdims=True, initial=0) * (EPSILON * long.shape[-2]))[..., None, :]
-    long = long * np.where(tied, phases, _phases(long))  # a vector without a singular value has a phase of its own
+    long = long * phases
+    known = np.count_nonzero(~(s <= s.max(-1, keepdims=True, initial=0) * (EPSILON * long.shape[-2])), axis=-1)
+    for at in np.ndindex(*known.shape):
+        _complete_basis(long[at], known[at])
     u, v = (long, short) if a.shape[-2] >= a.shape[-1] else (short, long)
     return u.astype(a.dtype), s.astype(a.real.dtype), np.conj(np.swapaxes(v, -2, -1)).astype(a.dtype), np.zeros(a.shape[:-2], np.int32)
+
+
+def _complete_basis(basis: Array, known: int) -> None:
+    """:func:`_complete` for the columns of a matrix from ``known`` on, in place: vectors without a singular value are not unique."""
+    for j in range(known, basis.shape[1]):
+        before = basis[:, :j]
+        rest = 1.0 - np.square(np.abs(before)).sum(1)
+        column = np.zeros(len(basis), basis.dtype)
+        column[np.argmax(rest >= rest.max() * AS_LARGE)] = 1
+        for _ in range(2):
+            column -= before @ (np.conj(before).T @ column)
+        column /= np.linalg.norm(column)
+        basis[:, j] = column * _phases(column[:, None])[0, 0]
 
 
 def _svd_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
@@ -289,14 +303,20 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
 
 
 def _complete(k: Emitter, basis: StackedMatrix, j: Value, m: int) -> None:
-    """Set column j to a unit vector that is orthogonal to all columns before it."""
+    """Set column j to a unit vector that is orthogonal to all columns before it: the part of an axis, the first of those that they leave most
+    of, so that rounding does not decide which."""
     dtype = basis.view.dtype
-    best, place = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0))
+    rests = k.scratch(F64, (m,))
+    best, place, open_ = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0)), k.reg(PRED, k.const(True, PRED))
     with loops(k, [m]) as [i]:
         rest = k.binary("sub", k.const(1.0, F64), sum_of(k, F64, 0, j, lambda c, i=i: square_size(k, basis.load(i, c))))  # type: ignore[misc]
-        better = k.compare("GT", rest, best.get())
-        place.set(k.select(better, i, place.get()))
-        best.set(k.select(better, rest, best.get()))
+        rests.store([i], rest)
+        best.set(k.select(k.compare("GT", rest, best.get()), rest, best.get()))
+    least = k.binary("mul", best.get(), k.const(AS_LARGE, F64))
+    with loops(k, [m]) as [i]:
+        found = k.binary("and", open_.get(), k.compare("GE", rests.load([i]), least))
+        place.set(k.select(found, i, place.get()))
+        open_.set(k.binary("and", open_.get(), k.unary("not", found)))
     start = place.get()
     with loops(k, [m]) as [i]:
         basis.store(i, j, k.select(k.compare("EQ", i, start), k.const(1, dtype), k.const(0, dtype)))

@@ -173,7 +173,7 @@ def test_svd(dtype: str, shape: tuple[int, ...], full: bool) -> None:
     *batch, m, n = shape
     k = min(m, n)
     types = [tensor(dtype, *batch, m, m if full else k), tensor(part(dtype), *batch, k), tensor(dtype, *batch, n if full else k, n), tensor("s32", *batch)]
-    u, s, vt, _ = both(library("svd", [tensor(dtype, *shape)], types, {"full": full}), a, compare=not full or abs(m - n) <= 1)
+    u, s, vt, _ = both(library("svd", [tensor(dtype, *shape)], types, {"full": full}), a)
     close((u[..., :k] * s[..., None, :]) @ vt[..., :k, :], a, dtype)
     for square in (adjoint(u) @ u, vt @ adjoint(vt)):
         close(square, np.broadcast_to(np.eye(square.shape[-1]), square.shape), dtype)

@@ -36,6 +36,10 @@ def simplified(lines: str, header: str = "") -> Module:
     ("x = f32[1,4] parameter(0)\nROOT r = f32[1,4,5] broadcast(x), dimensions={0,1}", ["reshape", "broadcast"]),
     (M + "ROOT r = f32[3,1,4] broadcast(x), dimensions={0,2}", ["reshape"]),
     (M + "ROOT r = f32[4,1,3] broadcast(x), dimensions={2,0}", ["broadcast"]),
+    # types that a text declares: open dimensions below static ones
+    ("x = f32[4,3,1] parameter(0)\na = f32[4,?,1] reverse(x), dimensions={0}\nROOT r = f32[4,3,1] reverse(a), dimensions={2}", ["reverse", "reverse"]),
+    ("x = f32[3,4] parameter(0)\na = f32[?,4] negate(x)\nb = f32[4,3] transpose(a), dimensions={1,0}\nROOT r = f32[3,4] transpose(b), dimensions={1,0}",
+     ["negate", "transpose", "transpose"]),
     # transposes
     ("x = f32[3,1,4] parameter(0)\nROOT r = f32[1,3,4] transpose(x), dimensions={1,0,2}", ["reshape"]),
     (C + "a = f32[3,4,2] transpose(x), dimensions={1,2,0}\nROOT r = f32[4,2,3] transpose(a), dimensions={1,2,0}", ["transpose"]),

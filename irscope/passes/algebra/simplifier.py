@@ -136,8 +136,16 @@ def is_static(node: Node) -> bool:
 
 
 def is_static_tensor(node: Node) -> bool:
-    """Whether a primitive is pure, without called computations, and returns one tensor of static shape."""
-    return node.op.effect is Effect.PURE and is_static(node)
+    """Whether a primitive is pure, without called computations, and returns one tensor of static shape, over operands of static shape too.
+
+    A text may declare a static result over an operand with an open dimension, at either of the two levels that rules read.
+    """
+    return node.op.effect is Effect.PURE and is_static(node) and not any(
+        _is_open(operand) or any(map(_is_open, operand.operands)) for operand in node.operands)
+
+
+def _is_open(node: Node) -> bool:
+    return isinstance(node.type, TensorType) and not node.type.is_static
 
 
 def is_sound(node: Node) -> bool:
