@@ -303,8 +303,8 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
 
 
 def _complete(k: Emitter, basis: StackedMatrix, j: Value, m: int) -> None:
-    """Set column j to a unit vector that is orthogonal to all columns before it: the part of an axis, the first of those that they leave most
-    of, so that rounding does not decide which."""
+    """Set column j to a unit vector that is orthogonal to all columns before it: what is left of an axis, the first of those of which most
+    is left, so that rounding does not decide which."""
     dtype = basis.view.dtype
     rests = k.scratch(F64, (m,))
     best, place, open_ = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0)), k.reg(PRED, k.const(True, PRED))
