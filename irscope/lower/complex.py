@@ -99,6 +99,11 @@ def _isnan(k: Scalars, x: Expr) -> Expr:
     return k.compare("NE", x, x)
 
 
+def _infinite(k: Scalars, a: Expr, b: Expr) -> Expr:
+    """Whether a part is infinite."""
+    return _is(k, k.unary("abs", a), math.inf) | _is(k, k.unary("abs", b), math.inf)
+
+
 def _choose(k: Scalars, condition: Expr, x: Pair, y: Pair) -> Pair:
     return k.select(condition, x[0], y[0]), k.select(condition, x[1], y[1])
 
@@ -126,8 +131,7 @@ def _abs(k: Scalars, a: Expr, b: Expr) -> Expr:
     ratio = small / large
     length = large * k.unary("sqrt", ratio * ratio + 1.0)
     length = k.select(_is(k, large, 0.0), large, length)
-    infinite = _is(k, k.unary("abs", a), math.inf) | _is(k, k.unary("abs", b), math.inf)
-    return k.select(infinite, k.const(math.inf, F64), length)
+    return k.select(_infinite(k, a, b), k.const(math.inf, F64), length)
 
 
 def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
@@ -157,16 +161,13 @@ def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
         one = k.select(_is(k, k.unary("abs", x), math.inf), k.const(1.0, F64), k.const(0.0, F64))
         return _with_sign(k, one, x)
 
-    def infinite(x: Expr, y: Expr) -> Expr:
-        return _is(k, k.unary("abs", x), math.inf) | _is(k, k.unary("abs", y), math.inf)
-
     def finite(x: Expr, y: Expr) -> Expr:
         return k.unary("is_finite", x) & k.unary("is_finite", y)
 
     big = quotient(unit(a), unit(b), c, d)
     far = quotient(a, b, unit(c), unit(d))
-    fixed = _choose(k, infinite(c, d) & finite(a, b), (far[0] * 0.0, far[1] * 0.0), out)
-    fixed = _choose(k, infinite(a, b) & finite(c, d), (big[0] * inf, big[1] * inf), fixed)
+    fixed = _choose(k, _infinite(k, c, d) & finite(a, b), (far[0] * 0.0, far[1] * 0.0), out)
+    fixed = _choose(k, _infinite(k, a, b) & finite(c, d), (big[0] * inf, big[1] * inf), fixed)
     fixed = _choose(k, pole, at_pole, fixed)
     return _choose(k, lost, fixed, out)
 
@@ -194,8 +195,7 @@ def _log_abs(k: Scalars, a: Expr, b: Expr) -> Expr:
     ratio = k.select(_is(k, large, 0.0), k.const(0.0, F64), small / large)
     wide = k.unary("log", large) + k.unary("log1p", ratio * ratio) * 0.5
     around = k.compare("GT", large, 0.7) & k.compare("LT", large, 1.5)
-    infinite = _is(k, k.unary("abs", a), math.inf) | _is(k, k.unary("abs", b), math.inf)
-    return k.select(infinite, k.const(math.inf, F64), k.select(around, close, wide))
+    return k.select(_infinite(k, a, b), k.const(math.inf, F64), k.select(around, close, wide))
 
 
 def _log(k: Scalars, a: Expr, b: Expr) -> Pair:
@@ -290,6 +290,49 @@ def _cos(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("cos", a), k.unary("cosh", b)), -_times(k, k.unary("sin", a), k.unary("sinh", b))
 
 
+def _asin(k: Scalars, a: Expr, b: Expr) -> Pair:
+    # Kahan: the roots of 1 - z and 1 + z keep the side of the cut, and their products neither cancel nor overflow.
+    (p, q), (r, s) = _sqrt(k, k.const(1.0, F64) - a, -b), _sqrt(k, a + 1.0, b)
+    near = k.select(_is(k, a, 0.0), a, k.binary("atan2", a, p * r - q * s)), k.unary("asinh", p * s - q * r)
+    far = k.binary("atan2", a, k.unary("abs", b)), _with_sign(k, math.inf, b)
+    return _choose(k, _infinite(k, a, b), far, near)
+
+
+def _acos(k: Scalars, a: Expr, b: Expr) -> Pair:
+    (p, q), (r, s) = _sqrt(k, k.const(1.0, F64) - a, -b), _sqrt(k, a + 1.0, b)
+    re = k.select(_is(k, a, 0.0), k.const(math.pi / 2, F64), k.binary("atan2", p, r) * 2.0)
+    far = k.binary("atan2", k.unary("abs", b), a), _with_sign(k, math.inf, -b)
+    return _choose(k, _infinite(k, a, b), far, (re, k.unary("asinh", r * q - s * p)))
+
+
+def _acosh(k: Scalars, a: Expr, b: Expr) -> Pair:
+    (p, q), (r, s) = _sqrt(k, a - 1.0, b), _sqrt(k, a + 1.0, b)
+    im = k.select(_is(k, a, 0.0), _with_sign(k, math.pi / 2, b), k.binary("atan2", q, r) * 2.0)
+    far = k.const(math.inf, F64), k.binary("atan2", b, a)
+    return _choose(k, _infinite(k, a, b), far, (k.unary("asinh", p * r + q * s), im))
+
+
+def _asinh(k: Scalars, a: Expr, b: Expr) -> Pair:
+    re, im = _asin(k, -b, a)
+    return im, -re
+
+
+def _atanh(k: Scalars, a: Expr, b: Expr) -> Pair:
+    # Kahan; where squares could overflow, the real part is that of 1 / z.
+    x, y = k.unary("abs", a), k.unary("abs", b)
+    below = k.const(1.0, F64) - x
+    re = _with_sign(k, k.unary("log1p", x * 4.0 / (below * below + b * b)) * 0.25, a)
+    near = k.select(_is(k, a, 0.0), a, re), k.binary("atan2", b * 2.0, below * (x + 1.0) - b * b) * 0.5
+    vanishing = k.select(_infinite(k, a, b), _with_sign(k, 0.0, a), _div(k, _one(k), (a, b))[0])
+    far = vanishing, k.select(_isnan(k, b), b, _with_sign(k, math.pi / 2, b))
+    return _choose(k, k.compare("GT", x, 1e150) | k.compare("GT", y, 1e150), far, near)
+
+
+def _atan(k: Scalars, a: Expr, b: Expr) -> Pair:
+    re, im = _atanh(k, -b, a)
+    return im, -re
+
+
 def _logistic(k: Scalars, a: Expr, b: Expr) -> Pair:
     e = _exp(k, -a, -b)
     return _div(k, _one(k), (e[0] + 1.0, e[1]))
@@ -328,5 +371,6 @@ def _atan2(k: Scalars, y: Pair, x: Pair) -> Pair:
 _UNARY: dict[str, Callable[[Scalars, Expr, Expr], Pair]] = {
     "sign": _sign, "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "sqrt": _sqrt, "rsqrt": _rsqrt, "cbrt": _cbrt,
     "logistic": _logistic, "tanh": _tanh, "tan": _tan, "sin": _sin, "cos": _cos, "sinh": _sinh, "cosh": _cosh,
+    "asin": _asin, "acos": _acos, "atan": _atan, "asinh": _asinh, "acosh": _acosh, "atanh": _atanh,
 }
 _BINARY: dict[str, Callable[[Scalars, Pair, Pair], Pair]] = {"div": _div, "pow": _pow, "atan2": _atan2}

@@ -11,6 +11,7 @@ from irscope.graph.dtypes import C64, C128, F32, PRED
 from tests.backends.running import Array, assert_same, both
 
 UNARY = "exp expm1 log log1p sqrt rsqrt tanh tan sin cos sinh cosh logistic sign neg cbrt".split()
+INVERSE = "asin acos atan asinh acosh atanh".split()
 NUMPY: dict[str, Callable[[Array], Array]] = {
     "rsqrt": lambda z: 1 / np.sqrt(z), "logistic": lambda z: 1 / (1 + np.exp(-z)), "sign": lambda z: np.where(z == 0, z, z / np.abs(z)),
     "neg": np.negative, "cbrt": lambda z: z ** (1 / 3), "log1p": lambda z: _log1p(z.real, z.imag),
@@ -50,6 +51,22 @@ def test_functions(dtype: DType, lanes: int) -> None:
         for result in (g, i):
             worst = error(result, want)
             assert worst.max() < (4 if dtype is C64 else 24), (word, x[worst.argmax()], result[worst.argmax()], want[worst.argmax()])
+
+
+@pytest.mark.parametrize("dtype", [C64, C128], ids=str)
+def test_inverse_functions(dtype: DType) -> None:
+    """On both sides of their cuts, and of zeros, infinities and NaN; each part is exact by itself."""
+    ends = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 1e-8, 1e8, 1e-30, -1e30, np.inf, -np.inf, np.nan]
+    grid = np.empty(len(ends) ** 2, np.complex128)
+    grid.real, grid.imag = np.repeat(ends, len(ends)), np.tile(ends, len(ends))
+    x = np.concatenate([values(), grid]).astype(dtype.numpy())
+    got, interpreted = both(lambda k, a: [k.unary(w, a) for w in INVERSE], [x], [dtype] * len(INVERSE))
+    for word, g, i in zip(INVERSE, got, interpreted, strict=True):
+        with np.errstate(all="ignore"):
+            want = getattr(np, "arc" + word[1:])(x)
+        for result in (g, i):
+            for part in ("real", "imag"):
+                np.testing.assert_allclose(getattr(result, part), getattr(want, part), rtol=2e-6 if dtype is C64 else 1e-12, err_msg=word)
 
 
 @pytest.mark.parametrize("dtype", [C64, C128], ids=str)

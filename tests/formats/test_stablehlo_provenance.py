@@ -44,3 +44,18 @@ def test_an_alias_that_names_itself_ends() -> None:
                               + "#loc1 = loc(callsite(#loc2 at #loc1))\n#loc2 = loc(\"a\"(#loc2))\n"))
     module = reading.module()
     assert module.call_stack(module.main().result()) == ()
+
+
+def test_call_sites_that_double_are_cut() -> None:
+    aliases = "".join(f"#loc{i} = loc(callsite(#loc{i + 1} at #loc{i + 1}))\n" for i in range(40))
+    line = body("%0 = stablehlo.add %x, %y : tensor<4xf32> loc(#loc0)", "return %0 : tensor<4xf32>")
+    module = read(SourceText("x", f'{aliases}#loc40 = loc("m.py":3:4)\n{line}')).module()
+    assert module.call_stack(module.main().result()) == (SourceLine("m.py", 3, 4),) * 200
+
+
+def test_names_around_a_place_are_cut() -> None:
+    """Each alias is read before the one that refers to it, so that none of them is nested deeply."""
+    aliases = "".join(f'#loc{i} = loc("n{i}"(#loc{i - 1}))\n' for i in range(1, 400))
+    lines = [f"%{i} = stablehlo.add %x, %y : tensor<4xf32> loc(#loc{i})" for i in range(0, 400, 50)]
+    module = read(SourceText("x", f'#loc0 = loc("n0")\n{aliases}{body(*lines, "return %350 : tensor<4xf32>")}')).module()
+    assert [module.scope(node) for node in module.main().nodes if node.op.name == "add"] == [f"n{i}" for i in range(0, 400, 50)]

@@ -267,8 +267,8 @@ def _of_bytes(data: bytes, type: Type) -> Any:
     count = prod(shape)
     if dtype.kind == "pred":
         raw: Array = np.frombuffer(data, np.uint8)
-        if len(data) != count:  # bit-packed, low bit first, as MLIR wrote it to 2025; one byte 0 or 255 stands for all
-            raw = raw[:1] & 1 if data in (b"\0", b"\xff") else np.unpackbits(raw, bitorder="little")[:count]
+        if len(data) != count and len(data) > 1:  # bit-packed, low bit first, as MLIR wrote it to 2025; one byte stands for all
+            raw = np.unpackbits(raw, bitorder="little")[:count]
         return _frozen(raw.astype(bool), shape)
     if dtype.bits < 8:
         return _frozen(_narrow(np.frombuffer(data, np.uint8), dtype), shape)
@@ -315,9 +315,24 @@ def _floats(words: list[str], dtype: DType) -> Any:
     for i, _ in hexes:
         words[i] = "0"
     with np.errstate(over="ignore", invalid="ignore"):
-        array = np.array([float(word) for word in words], dtype=np.float64).astype(dtype.numpy())
+        array = _narrowed(np.array([float(word) for word in words], dtype=np.float64), dtype)
     if hexes:
         view = array.view(f"uint{8 * dtype.storage}")
         for i, word in hexes:
             view[i] = int(word, 16) & ((1 << dtype.bits) - 1)
     return array
+
+
+def _narrowed(wide: Any, dtype: DType) -> Any:
+    """Doubles as another type, rounded once.
+
+    numpy and ml_dtypes round to the types below f16 by way of f32. There a double that f32 does not have becomes the neighbour whose last
+    bit is 1: it is never a tie, and on the same side of every tie.
+    """
+    if dtype.numpy() in (np.float64, np.float32, np.float16):
+        return wide.astype(dtype.numpy())
+    single = wide.astype(np.float32)
+    off = np.isfinite(single) & (single.astype(np.float64) != wide) & (single.view(np.uint32) & 1 == 0)
+    outward = np.abs(single.astype(np.float64)) < np.abs(wide)
+    bits = np.where(outward, single.view(np.uint32) + 1, single.view(np.uint32) - 1)
+    return np.where(off, bits.astype(np.uint32), single.view(np.uint32)).view(np.float32).astype(dtype.numpy())

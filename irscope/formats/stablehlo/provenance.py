@@ -15,7 +15,8 @@ from irscope.graph import SourceLine
 
 RESULT = re.compile(rf"%(?:{NAME}) = ", re.ASCII)
 MAX_DEPTH = 200
-"""Locations nested deeper are cut: no call stack is as deep, and an alias may name itself."""
+"""Locations nested deeper are cut: no call stack is as deep, and an alias may name itself. A location has as many names and lines at most:
+call sites whose callee and caller are one alias would double them at each step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class StablehloProvenance:
             cursor.expect_word("at")
             caller = self._read(cursor, depth + 1)
             cursor.expect(")", "after a call site")
-            return Location((), callee.stack + caller.stack)
+            return Location((), (callee.stack + caller.stack)[:MAX_DEPTH])
         if word == "fused":
             if cursor.sees("<"):
                 cursor.balanced()
@@ -138,7 +139,7 @@ class StablehloProvenance:
         stack = inner.stack
         if not inner.names and len(stack) == 1 and not stack[0].function:
             stack = (replace(stack[0], function=text),)
-        return Location((text, *inner.names), stack)
+        return Location((text, *inner.names[:MAX_DEPTH - 1]), stack)
 
 
 def _location_of_line(text: str, loc: int) -> int:
