@@ -160,3 +160,36 @@ def test_values_that_a_statement_writes_in_place_stay_apart(what: str) -> None:
     clones = "clone" if "clone(%y" in lines else "exp"
     assert sum(n.op.name == f"aten::{clones}" and n.operands[0].name == "y" for n in made.main().nodes) == left
     assert irscope.verify(text, print_statements(made)).same
+
+
+IN_BLOCKS = """graph(%x : Float(3)):
+  %one : int = prim::Constant[value=1]()
+  %n : int = prim::Constant[value=3]()
+  %true : bool = prim::Constant[value=1]()
+  %p : Tensor, %q : Tensor = prim::Loop(%n, %true, %x, %x)
+    block0(%i : int, %u : Tensor, %v : Tensor):
+      %a : Tensor = aten::mul(%u, %u)
+      %b : Tensor = aten::mul(%u, %u)
+      %c : Tensor = aten::{0}
+      -> (%true, %a, %c)
+  %r : Tensor = aten::add_(%p, %x, %one)
+  %t : (Tensor, Tensor) = prim::TupleConstruct(%p, %q)
+  return (%t)
+"""
+
+
+@pytest.mark.parametrize(("third", "products"), [
+    ("detach(%b)", 2),  # returns the memory of the second product, to which the statement after the loop would write too
+    ("neg(%b)", 1),
+])
+def test_values_that_a_block_returns_stay_apart(third: str, products: int) -> None:
+    module = irscope.load(IN_BLOCKS.format(third)).module()
+    made = pass_named("share-equal").run(module)
+    assert print_statements(made).count("aten::mul") == products
+    assert irscope.verify(IN_BLOCKS.format(third), print_statements(made)).same
+
+
+def test_results_stay_apart() -> None:
+    """The caller may write to one of them."""
+    text = "graph(%x : Float(3)):\n  %a : Tensor = aten::mul(%x, %x)\n  %b : Tensor = aten::mul(%x, %x)\n  return (%a, %b)\n"
+    assert print_statements(pass_named("share-equal").run(irscope.load(text).module())).count("aten::mul") == 2
