@@ -193,3 +193,34 @@ def test_results_stay_apart() -> None:
     """The caller may write to one of them."""
     text = "graph(%x : Float(3)):\n  %a : Tensor = aten::mul(%x, %x)\n  %b : Tensor = aten::mul(%x, %x)\n  return (%a, %b)\n"
     assert print_statements(pass_named("share-equal").run(irscope.load(text).module())).count("aten::mul") == 2
+
+
+@pytest.mark.parametrize(("call", "left"), [
+    ("aten::dropout(%x, %half, %true)", 2),
+    ("aten::dropout(%x, %half, %false)", 1),
+    ("aten::dropout(%x, %zero, %true)", 1),
+    ("aten::dropout(%x, %half, %training)", 2),
+    ("aten::alpha_dropout(%x, %half, %true)", 2),
+    ("aten::rrelu(%x, %zero, %half, %true, %none)", 2),
+    ("aten::rrelu(%x, %zero, %half)", 1),
+    ("aten::bernoulli(%x, %none)", 2),
+    ("aten::exponential(%x, %half, %none)", 2),
+    ("aten::multinomial(%x, %one, %true, %none)", 2),
+    ("aten::scaled_dot_product_attention(%y, %y, %y, %none, %half, %false, %none)", 2),
+    ("aten::scaled_dot_product_attention(%y, %y, %y, %none, %zero, %false, %none)", 1),
+])
+def test_draws_of_random_numbers_stay_apart(call: str, left: int) -> None:
+    """Two draws differ, however alike they look; in evaluation, or with probability 0, nothing is drawn."""
+    module = irscope.load(f"""graph(%x : Float(3), %y : Float(1, 1, 3, 4), %training : bool):
+  %one : int = prim::Constant[value=1]()
+  %zero : float = prim::Constant[value=0.]()
+  %half : float = prim::Constant[value=0.5]()
+  %true : bool = prim::Constant[value=1]()
+  %false : bool = prim::Constant[value=0]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = {call}
+  %b : Tensor = {call}
+  %c : Tensor = aten::sub(%a, %b, %one)
+  return (%c)
+""").module()
+    assert print_statements(pass_named("share-equal").run(module)).count(call.partition("(")[0]) == left
