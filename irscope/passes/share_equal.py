@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.analysis.stated import stated
 from irscope.graph import Builder, Graph, Module, Node, copy_node, pure, rewrite, see_through
 from irscope.graph.numbering import Numbering
 from irscope.graph.rewrite import Replacements
@@ -30,7 +31,7 @@ class ShareEqual(Pass):
         self.skip = frozenset(skip.split("+"))
 
     def run(self, module: Module) -> Module:
-        numbering = Numbering()
+        numbering = Numbering(beside=stated(module))
         canonical: dict[int, Graph] = {}
         shared = Replacements()
         impure: dict[Graph, bool] = {}

@@ -224,3 +224,33 @@ def test_draws_of_random_numbers_stay_apart(call: str, left: int) -> None:
   return (%c)
 """).module()
     assert print_statements(pass_named("share-equal").run(module)).count(call.partition("(")[0]) == left
+
+
+@pytest.mark.parametrize(("op", "first", "second", "left"), [
+    ('custom-call(x), custom_call_target="scale"', 'backend_config={"by":1}', 'backend_config={"by":2}', 2),
+    ('custom-call(x), custom_call_target="scale"', 'backend_config="1"', 'backend_config="2"', 2),
+    ('custom-call(x), custom_call_target="scale"', 'frontend_attributes={by="1"}', 'frontend_attributes={by="2"}', 2),
+    ('custom-call(x), custom_call_target="Sharding"', "sharding={devices=[2]0,1}", "sharding={replicated}", 2),
+    ("negate(x)", "sharding={devices=[2]0,1}", "sharding={replicated}", 2),
+    ("negate(x)", "sharding={replicated}", "sharding={replicated}", 1),
+    ("negate(x)", 'metadata={op_name="a"}', 'metadata={op_name="b"}', 1),
+    ('custom-call(x), custom_call_target="scale"', 'backend_config="1", metadata={op_name="a"}',
+     'backend_config="1", metadata={op_name="b"}', 1),
+])
+def test_what_the_text_states_beside_counts(op: str, first: str, second: str, left: int) -> None:
+    """Attributes that irscope keeps as text say what a custom call computes, and where a value lies."""
+    text = f"f32[8] {op}, "
+    module = irscope.load(f"""HloModule m
+f {{ x = f32[8] parameter(0)
+     ROOT a = {text}{first} }}
+g {{ x = f32[8] parameter(0)
+     ROOT a = {text}{second} }}
+ENTRY e {{ x = f32[8] parameter(0)
+           a = {text}{first}
+           b = {text}{second}
+           c = f32[8] call(x), to_apply=f
+           d = f32[8] call(x), to_apply=g
+           ROOT t = (f32[8], f32[8], f32[8], f32[8]) tuple(a, b, c, d) }}
+""").module()
+    main = pass_named("share-equal").run(module).main()
+    assert len({*main.result().operands}) == 2 * left
