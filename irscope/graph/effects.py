@@ -1,7 +1,7 @@
 """Which nodes have effects: by their operators, by their attributes, or in the graphs that they call."""
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 
 from irscope.graph.node import Effect, Graph, Node
 from irscope.graph.walk import LASTING, callees_first_of, reachable
@@ -13,22 +13,54 @@ def pure(graph: Graph, impure: dict[Graph, bool] | None = None) -> list[bool]:
     return [not acts for acts in _which(graph, lambda node: node.op.effect is not Effect.PURE, {} if impure is None else impure)]
 
 
-def kept(graph: Graph, ends: Container[Node] = ()) -> list[bool]:
+def kept(graph: Graph, ends: Container[Node] = (), lasting: dict[Graph, bool] | None = None) -> list[bool]:
     """For each node, by index, whether a transformation must keep it: the result or an effect needs it.
 
     Effects in called graphs count, and those that attributes state (``custom_call_has_side_effect``). :func:`irscope.graph.live` leaves
-    these out, because irscope's own runs do not have them. The nodes ``ends`` need nothing themselves.
+    these out, because irscope's own runs do not have them. The nodes ``ends`` need nothing themselves. ``lasting`` keeps what is known of
+    called graphs, for callers that ask of many graphs.
     """
-    roots = [node for node, acts in zip(graph.nodes, _which(graph, lambda node: node.op.effect in LASTING, {}), strict=True) if acts]
-    return reachable(graph, [*roots, *graph.params, *((graph.root,) if graph.root is not None else ())], ends)
+    roots = [node for node in graph.nodes if node.op.effect in LASTING or _states(node)]
+    roots += [*graph.params, *((graph.root,) if graph.root is not None else ())]
+    alive = reachable(graph, roots, ends)
+    # Only of a call that nothing needs so far it matters what the called graphs do: of nested calls, each would visit all those below.
+    unused = [node for node in graph.nodes if node.bodies and not alive[node.index]]
+    if not unused:
+        return alive
+    acting = {} if lasting is None else lasting
+    _note(acting, unused, _lasts)
+    calls = [node for node in unused if any(acting.get(body, False) for body in node.bodies)]
+    return reachable(graph, [*roots, *calls], ends) if calls else alive
+
+
+def _lasts(node: Node) -> bool:
+    return node.op.effect in LASTING
+
+
+def _states(node: Node) -> bool:
+    return node.op.acts is not None and node.op.acts(node)
 
 
 def _which(graph: Graph, acts: Callable[[Node], bool], acting: dict[Graph, bool]) -> list[bool]:
     """For each node, by index, whether it acts, states an effect, or calls a graph with such a node; ``acting`` gains the called graphs."""
-    def holds(node: Node) -> bool:
-        # A graph that calls itself has no entry yet: its other nodes decide.
-        stated = node.op.acts is not None and node.op.acts(node)
-        return stated or acts(node) or any(acting.get(body, False) for body in node.bodies)
-    for each in callees_first_of(body for node in graph.nodes for body in node.bodies if body not in acting):
-        acting[each] = any(map(holds, each.nodes))
-    return list(map(holds, graph.nodes))
+    _note(acting, graph.nodes, acts)
+    return [_holds(node, acts, acting) for node in graph.nodes]
+
+
+def _note(acting: dict[Graph, bool], callers: Iterable[Node], acts: Callable[[Node], bool]) -> None:
+    """Add the graphs that ``callers`` call, directly or not."""
+    found = callees_first_of((body for node in callers for body in node.bodies if body not in acting), acting)
+    for each in found:
+        acting[each] = any(_holds(node, acts, acting) for node in each.nodes)
+    # Of functions that call each other, the first has no entry yet when the last is looked at.
+    place = {each: at for at, each in enumerate(found)}
+    changed = any(place.get(body, -1) >= at for at, each in enumerate(found) for node in each.nodes for body in node.bodies)
+    while changed:
+        changed = False
+        for each in found:
+            if not acting[each] and any(_holds(node, acts, acting) for node in each.nodes):
+                acting[each] = changed = True
+
+
+def _holds(node: Node, acts: Callable[[Node], bool], acting: dict[Graph, bool]) -> bool:
+    return _states(node) or acts(node) or any(acting.get(body, False) for body in node.bodies)

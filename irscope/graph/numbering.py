@@ -91,12 +91,13 @@ STEPS = Equality(frozenset(("number", "control_predecessors", "channel_id")), pl
 class Numbering:
     """Numbers of nodes and graphs, shared by all graphs that are compared. Each graph is numbered once.
 
-    ``nodes[graph][i]`` is the number of a node, ``graphs[graph]`` that of a graph.
+    ``nodes[graph][i]`` is the number of a node, ``graphs[graph]`` that of a graph. ``beside(node)`` is what else must be equal.
     """
 
-    def __init__(self, equality: Equality = VALUES, graphs: Iterable[Graph] = ()) -> None:
+    def __init__(self, equality: Equality = VALUES, graphs: Iterable[Graph] = (), beside: Callable[[Node], Hashable] | None = None) -> None:
         """Number ``graphs``, which are in order, callees first."""
         self.equality = equality
+        self.beside = beside
         self.nodes: dict[Graph, list[int]] = {}
         self.graphs: dict[Graph, int] = {}
         self._numbers: dict[Hashable, int] = {}
@@ -179,7 +180,9 @@ class Numbering:
         if attrs in self._unknown:
             return node
         typed = self.equality.typed
-        return op, self._type(node.type) if typed is None or typed(node.op) else -1, attrs, operands, bodies
+        key = op, self._type(node.type) if typed is None or typed(node.op) else -1, attrs, operands, bodies
+        more = None if self.beside is None else self.beside(node)
+        return key if more is None else (*key, more)
 
     def _attrs_key(self, attrs: Mapping[str, Any]) -> Hashable:
         # Where a text keeps the value of a constant counts only while the value is not known.

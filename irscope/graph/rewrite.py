@@ -13,6 +13,14 @@ PREDECESSORS = "control_predecessors"
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
 
+class Replacements(dict[Graph, Graph]):
+    """What each graph of a module has become; ``lasting`` keeps which of those before have effects that last, for all that call them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lasting: dict[Graph, bool] = {}
+
+
 def copy_node(builder: Builder, node: Node, operands: Sequence[Node], bodies: Sequence[Graph] | None = None) -> Node:
     """Append a copy of ``node`` over new operands; it keeps name, type, attributes and place."""
     made = builder.copy(node, operands, bodies=bodies)
@@ -31,7 +39,7 @@ def rewrite(
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
-    alive = [True] * len(graph.nodes) if keep_dead else kept(graph, ends)
+    alive = [True] * len(graph.nodes) if keep_dead else kept(graph, ends, bodies.lasting if isinstance(bodies, Replacements) else None)
     new: list[Node | None] = [None] * len(graph.nodes)
     params: dict[int, Node] = {}
     is_param = {p.index for p in graph.params}
@@ -78,7 +86,7 @@ def keep_order(made: Graph, before: Iterable[Node]) -> None:
 def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Module:
     """Every graph of a module rewritten by one rule, callees first; shared graphs stay shared."""
     made = module.derived()
-    became: dict[Graph, Graph] = {}
+    became = Replacements()
     for graph in callees_first(module):
         became[graph] = rewrite(graph, rule, became, keep_dead)
     made.graphs = {name: became[g] for name, g in module.graphs.items()}

@@ -8,6 +8,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from irscope.analysis.scopes import scope_of
+from irscope.analysis.stated import stated
 from irscope.analysis.survey import Survey
 from irscope.analysis.values import uniform_axes, written
 from irscope.expand import expand
@@ -36,7 +37,7 @@ class ModuleView:
         self.survey = Survey(module)
         self._groups: dict[Graph, dict[Op, list[Node]]] = {}
         self._uniform: dict[Graph, list[frozenset[int]]] = {}
-        self._numbering = Numbering()
+        self._numbering = Numbering(beside=stated(module))
         self._values: dict[Graph, list[int]] = {}
         self._impure: dict[Graph, bool] = {}
 

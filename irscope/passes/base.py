@@ -8,6 +8,7 @@ from irscope.analysis.soundness import Use
 from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Builder, Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
+from irscope.graph.rewrite import Replacements
 from irscope.passes.analyses import Analyses
 
 Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
@@ -83,7 +84,7 @@ def rewritten(module: Module, rule: Rule) -> Module:
 def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Graph]) -> Module:
     """Every graph of a module changed, callees first; ``change`` gets the graph and the replacements of its callees."""
     made = module.derived()
-    became: dict[Graph, Graph] = {}
+    became = Replacements()
     with collector_paused():
         for graph in callees_first(module):
             became[graph] = change(graph, became)

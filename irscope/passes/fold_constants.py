@@ -25,7 +25,14 @@ Values = dict[Node, Array]
 GROWING = sets.hlo("broadcast iota") | relay("broadcast_to tile repeat full zeros ones arange full_like zeros_like ones_like")
 """Operators whose result says less than its size: it is as cheap to make again as to read."""
 
-KEPT = GROWING | sets.hlo("parameter while conditional custom-call call fusion") | relay("if fn global match call")
+DEVICES = sets.hlo("all-reduce all-gather all-to-all reduce-scatter collective-permute collective-broadcast ragged-all-to-all "
+                   "all-reduce-start all-gather-start collective-permute-start async-start")
+"""Operators whose results depend on the other devices of a program, of which a run has one."""
+
+STATED = sets.hlo("opt-barrier domain rng-bit-generator")
+"""What the user put in the way of a compiler, and numbers of whose generator the backend decides."""
+
+KEPT = GROWING | DEVICES | STATED | sets.hlo("parameter while conditional custom-call call fusion") | relay("if fn global match call")
 SIZE = relay("ndarray_size")
 SHAPES = SIZE | relay("shape_of vm.shape_of")
 """Relay's questions about a type: known whatever the value is."""

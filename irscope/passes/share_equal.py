@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.analysis.stated import stated
 from irscope.graph import Builder, Graph, Module, Node, copy_node, pure, rewrite, see_through
 from irscope.graph.numbering import Numbering
+from irscope.graph.rewrite import Replacements
 from irscope.ops import hlo
 from irscope.passes.base import Pass, per_graph
-from irscope.passes.torch_effects import written_values
+from irscope.passes.torch_effects import returned_values, written_values
 
 
 class ShareEqual(Pass):
@@ -17,8 +19,9 @@ class ShareEqual(Pass):
         b = f32[2] negate(x)                   ->       ROOT r = f32[2] add(a, a)
         ROOT r = f32[2] add(a, b)
 
-    Merges only pure nodes, and no values whose memory a statement may write in place. ``skip`` names operators to leave unchanged, like the
-    callback of TVM's EliminateCommonSubexpr: ``share-equal{skip=add+cast}``.
+    Merges only pure nodes, and no values whose memory a statement may write in place; of two that a TorchScript graph or block returns,
+    each stays, because what follows may write to one of them. ``skip`` names operators to leave unchanged, like the callback of TVM's
+    EliminateCommonSubexpr: ``share-equal{skip=add+cast}``.
     """
 
     name = "share-equal"
@@ -28,19 +31,22 @@ class ShareEqual(Pass):
         self.skip = frozenset(skip.split("+"))
 
     def run(self, module: Module) -> Module:
-        numbering = Numbering()
+        numbering = Numbering(beside=stated(module))
         canonical: dict[int, Graph] = {}
+        shared = Replacements()
+        impure: dict[Graph, bool] = {}
         main = module.main()
+        in_place = module.dialect.writes_in_place and not module.is_primitive
 
         def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
-            shared = {old: canonical[numbering.graph(new)] for old, new in became.items()}
-            written = written_values(graph, graph is main) if module.dialect.writes_in_place and not module.is_primitive else None
-            shareable = pure(graph)
+            written = written_values(graph, graph is main) if in_place else None
+            returned = returned_values(graph) if in_place else ()
+            shareable = pure(graph, impure)
             alone = [self._is_alone(node) or not shareable[node.index] or (written is not None and written[node.index])
                      for node in graph.nodes]
             numbers = numbering.values(graph, lambda node: alone[node.index], shared)
-            made = see_through(rewrite(graph, _Sharing(numbers, shared).rule, shared), graph)
-            canonical.setdefault(numbering.graph(made), made)
+            made = see_through(rewrite(graph, _Sharing(numbers, shared, returned).rule, shared), graph)
+            shared[graph] = canonical.setdefault(numbering.graph(made), made)
             return made
         return per_graph(module, change)
 
@@ -49,16 +55,25 @@ class ShareEqual(Pass):
 
 
 class _Sharing:
-    """Maps each value number to the first node with it in one graph."""
+    """Maps each value number to the first node with it in one graph.
 
-    def __init__(self, numbers: list[int], bodies: dict[Graph, Graph]) -> None:
+    Of those whose memory is ``returned``, by index, each stays apart: the reader of the results may write to one of them.
+    """
+
+    def __init__(self, numbers: list[int], bodies: dict[Graph, Graph], returned: Sequence[bool]) -> None:
         self.numbers = numbers
         self.bodies = bodies
+        self.returned = returned
         self.made: dict[int, Node] = {}
+        self.given: set[int] = set()
 
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node:
         number = self.numbers[node.index]
         made = self.made.get(number)
-        if made is None:
-            made = self.made[number] = copy_node(builder, node, operands, [self.bodies.get(b, b) for b in node.bodies])
+        returned = bool(self.returned) and self.returned[node.index]
+        if made is None or (returned and number in self.given):
+            made = copy_node(builder, node, operands, [self.bodies.get(b, b) for b in node.bodies])
+            self.made.setdefault(number, made)
+        if returned:
+            self.given.add(number)
         return made

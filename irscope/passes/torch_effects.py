@@ -1,7 +1,7 @@
 """Effects of TorchScript's statements: which only construct values, and which may write in place to values that others read."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate
 
@@ -47,10 +47,26 @@ def written_values(graph: Graph, is_entry: bool) -> list[bool] | None:
     Values share memory where one is a view of the other or holds it, where attributes have the same name, and where they are parameters
     of a block, which may be called with views of one tensor. Inputs of the entry are different tensors.
     """
-    nodes = graph.nodes
-    targets = [_targets(node) for node in nodes]
+    targets = [_targets(node) for node in graph.nodes]
     if not any(targets):
         return None
+    root = _memory(graph, targets, is_entry)
+    written = {root(operand.index) for operands in targets for operand in operands}
+    return [any(root(value.index) in written for value in (node, *node.operands)) for node in graph.nodes]
+
+
+def returned_values(graph: Graph) -> list[bool]:
+    """By index, whether the memory of a node's result may be returned: a caller, or the statement around a block, may write to it."""
+    if graph.root is None:
+        return [False] * len(graph.nodes)
+    root = _memory(graph, [()] * len(graph.nodes), True)
+    result = root(graph.root.index)
+    return [root(node.index) == result for node in graph.nodes]
+
+
+def _memory(graph: Graph, targets: Sequence[Sequence[Node]], is_entry: bool) -> Callable[[int], int]:
+    """A function from the index of a value to the number of its memory, which values share that are views of each other."""
+    nodes = graph.nodes
     above = list(range(len(nodes)))
 
     def root(index: int) -> int:
@@ -67,8 +83,7 @@ def written_values(graph: Graph, is_entry: bool) -> list[bool] | None:
     if not is_entry:
         for param in graph.params:
             above[root(param.index)] = root(graph.params[0].index)
-    written = {root(operand.index) for operands in targets for operand in operands}
-    return [any(root(value.index) in written for value in (node, *node.operands)) for node in nodes]
+    return root
 
 
 def _targets(node: Node) -> Sequence[Node]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from irscope.formats.hlo import read
+from irscope.formats.hlo.dialect import HLO
 from irscope.graph import (
     Builder,
     Effect,
@@ -15,6 +16,7 @@ from irscope.graph import (
     Op,
     bodies_of,
     callees_first,
+    kept,
     live,
     reachable,
     rewrite,
@@ -26,7 +28,7 @@ from irscope.graph.attributes import Attributes, attribute
 from irscope.graph.rewriter import Rewriter, RewrittenNode
 from irscope.graph.trace import Trace, to_text
 from irscope.graph.users import FEW, Users
-from irscope.graph.walk import behind, leaves_of, post_order
+from irscope.graph.walk import behind, callees_first_of, leaves_of, post_order
 from irscope.ops import hlo
 from irscope.source import SourceText
 from irscope.source.budget import BudgetExceeded
@@ -316,3 +318,44 @@ def test_attributes_are_typed_views() -> None:
     with pytest.raises(KeyError, match="dims"):
         Record({}).dims  # noqa: B018
     assert Record({}).kind == "none" and Record({"stable": True}).stable
+
+
+def nested(depth: int) -> Graph:
+    """A graph that calls another, ``depth`` times below each other; nothing uses the results."""
+    inner = Graph("f")
+    for level in range(depth):
+        builder = Builder(made := Graph(f"f{level}"))
+        x = builder.param(hlo.parameter, F2, "x")
+        builder.add(hlo.call, [x], type=F2, bodies=[inner])
+        made.root = x
+        inner = made
+    return inner
+
+
+def test_what_calls_do_is_looked_at_once_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of nested calls without users each would otherwise visit all those below."""
+    looked: list[Graph] = []
+
+    def noted(*given: Any) -> list[Graph]:
+        found = callees_first_of(*given)
+        looked.extend(found)
+        return found
+    monkeypatch.setattr("irscope.graph.effects.callees_first_of", noted)
+    module = Module("m", HLO, {"f": nested(50)}, "f")
+    made = rewrite_module(module, lambda builder, node, operands: None)
+    assert len(looked) <= 51 and [len(graph.nodes) for graph in callees_first(made)] == [1]
+
+
+def test_functions_that_call_each_other_share_their_effects() -> None:
+    first, second = Graph("first"), Graph("second")
+    for graph, other in ((first, second), (second, first)):
+        builder = Builder(graph)
+        graph.root = builder.param(hlo.parameter, F2, "x")
+        builder.add(hlo.call, [graph.root], type=F2, bodies=[other])
+    first.add(Node(PRINT, "p", F2, (first.nodes[0],)))
+    lasting: dict[Graph, bool] = {}
+    for graph in (first, second):
+        builder = Builder(caller := Graph("caller"))
+        caller.root = builder.param(hlo.parameter, F2, "x")
+        builder.add(hlo.call, [caller.root], type=F2, bodies=[graph])
+        assert all(kept(caller, lasting=lasting))

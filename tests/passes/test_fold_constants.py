@@ -126,3 +126,24 @@ def test_one_operator_without_a_value_does_not_keep_the_others(monkeypatch: pyte
 
 def test_quantised_operators_are_all_listed() -> None:
     assert [name for _, name in fold_constants.QUANTISED] == [name for name in names() if name.startswith("qnn.")]
+
+
+@pytest.mark.parametrize("call", [
+    "f32[4] all-reduce(c), replica_groups={{0,1}}, to_apply=sum",
+    "f32[8] all-gather(c), replica_groups={{0,1}}, dimensions={0}",
+    "f32[2] reduce-scatter(c), replica_groups={{0,1}}, dimensions={0}, to_apply=sum",
+    "f32[4] collective-permute(c), source_target_pairs={{0,1}}",
+    "f32[4] all-reduce-start(c), replica_groups={{0,1}}, to_apply=sum",
+    "f32[4] opt-barrier(c)",
+])
+def test_other_devices_and_barriers_are_no_constants(call: str) -> None:
+    """A run has one device: the sum of two is not what it computes. What stands behind a barrier stays there."""
+    module = irscope.load(f"""HloModule m, replica_count=2
+sum {{ a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT r = f32[] add(a, b) }}
+ENTRY e {{ c = f32[4] constant({{1,2,3,4}})
+          n = f32[4] negate(c)
+          ROOT d = {call.replace("(c)", "(n)")} }}
+""").module()
+    assert left(pass_named("fold-constants").run(module)) == [call.split()[1].partition("(")[0]]

@@ -160,3 +160,97 @@ def test_values_that_a_statement_writes_in_place_stay_apart(what: str) -> None:
     clones = "clone" if "clone(%y" in lines else "exp"
     assert sum(n.op.name == f"aten::{clones}" and n.operands[0].name == "y" for n in made.main().nodes) == left
     assert irscope.verify(text, print_statements(made)).same
+
+
+IN_BLOCKS = """graph(%x : Float(3)):
+  %one : int = prim::Constant[value=1]()
+  %n : int = prim::Constant[value=3]()
+  %true : bool = prim::Constant[value=1]()
+  %p : Tensor, %q : Tensor = prim::Loop(%n, %true, %x, %x)
+    block0(%i : int, %u : Tensor, %v : Tensor):
+      %a : Tensor = aten::mul(%u, %u)
+      %b : Tensor = aten::mul(%u, %u)
+      %c : Tensor = aten::{0}
+      -> (%true, %a, %c)
+  %r : Tensor = aten::add_(%p, %x, %one)
+  %t : (Tensor, Tensor) = prim::TupleConstruct(%p, %q)
+  return (%t)
+"""
+
+
+@pytest.mark.parametrize(("third", "products"), [
+    ("detach(%b)", 2),  # returns the memory of the second product, to which the statement after the loop would write too
+    ("neg(%b)", 1),
+])
+def test_values_that_a_block_returns_stay_apart(third: str, products: int) -> None:
+    module = irscope.load(IN_BLOCKS.format(third)).module()
+    made = pass_named("share-equal").run(module)
+    assert print_statements(made).count("aten::mul") == products
+    assert irscope.verify(IN_BLOCKS.format(third), print_statements(made)).same
+
+
+def test_results_stay_apart() -> None:
+    """The caller may write to one of them."""
+    text = "graph(%x : Float(3)):\n  %a : Tensor = aten::mul(%x, %x)\n  %b : Tensor = aten::mul(%x, %x)\n  return (%a, %b)\n"
+    assert print_statements(pass_named("share-equal").run(irscope.load(text).module())).count("aten::mul") == 2
+
+
+@pytest.mark.parametrize(("call", "left"), [
+    ("aten::dropout(%x, %half, %true)", 2),
+    ("aten::dropout(%x, %half, %false)", 1),
+    ("aten::dropout(%x, %zero, %true)", 1),
+    ("aten::dropout(%x, %half, %training)", 2),
+    ("aten::alpha_dropout(%x, %half, %true)", 2),
+    ("aten::rrelu(%x, %zero, %half, %true, %none)", 2),
+    ("aten::rrelu(%x, %zero, %half)", 1),
+    ("aten::bernoulli(%x, %none)", 2),
+    ("aten::exponential(%x, %half, %none)", 2),
+    ("aten::multinomial(%x, %one, %true, %none)", 2),
+    ("aten::scaled_dot_product_attention(%y, %y, %y, %none, %half, %false, %none)", 2),
+    ("aten::scaled_dot_product_attention(%y, %y, %y, %none, %zero, %false, %none)", 1),
+])
+def test_draws_of_random_numbers_stay_apart(call: str, left: int) -> None:
+    """Two draws differ, however alike they look; in evaluation, or with probability 0, nothing is drawn."""
+    module = irscope.load(f"""graph(%x : Float(3), %y : Float(1, 1, 3, 4), %training : bool):
+  %one : int = prim::Constant[value=1]()
+  %zero : float = prim::Constant[value=0.]()
+  %half : float = prim::Constant[value=0.5]()
+  %true : bool = prim::Constant[value=1]()
+  %false : bool = prim::Constant[value=0]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = {call}
+  %b : Tensor = {call}
+  %c : Tensor = aten::sub(%a, %b, %one)
+  return (%c)
+""").module()
+    assert print_statements(pass_named("share-equal").run(module)).count(call.partition("(")[0]) == left
+
+
+@pytest.mark.parametrize(("op", "first", "second", "left"), [
+    ('custom-call(x), custom_call_target="scale"', 'backend_config={"by":1}', 'backend_config={"by":2}', 2),
+    ('custom-call(x), custom_call_target="scale"', 'backend_config="1"', 'backend_config="2"', 2),
+    ('custom-call(x), custom_call_target="scale"', 'frontend_attributes={by="1"}', 'frontend_attributes={by="2"}', 2),
+    ('custom-call(x), custom_call_target="Sharding"', "sharding={devices=[2]0,1}", "sharding={replicated}", 2),
+    ("negate(x)", "sharding={devices=[2]0,1}", "sharding={replicated}", 2),
+    ("negate(x)", "sharding={replicated}", "sharding={replicated}", 1),
+    ("negate(x)", 'metadata={op_name="a"}', 'metadata={op_name="b"}', 1),
+    ('custom-call(x), custom_call_target="scale"', 'backend_config="1", metadata={op_name="a"}',
+     'backend_config="1", metadata={op_name="b"}', 1),
+])
+def test_what_the_text_states_beside_counts(op: str, first: str, second: str, left: int) -> None:
+    """Attributes that irscope keeps as text say what a custom call computes, and where a value lies."""
+    text = f"f32[8] {op}, "
+    module = irscope.load(f"""HloModule m
+f {{ x = f32[8] parameter(0)
+     ROOT a = {text}{first} }}
+g {{ x = f32[8] parameter(0)
+     ROOT a = {text}{second} }}
+ENTRY e {{ x = f32[8] parameter(0)
+           a = {text}{first}
+           b = {text}{second}
+           c = f32[8] call(x), to_apply=f
+           d = f32[8] call(x), to_apply=g
+           ROOT t = (f32[8], f32[8], f32[8], f32[8]) tuple(a, b, c, d) }}
+""").module()
+    main = pass_named("share-equal").run(module).main()
+    assert len({*main.result().operands}) == 2 * left

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.analysis.identities import IDENTITIES
+from irscope.analysis.identities import IDENTITIES, INTEGERS, PRED, REALS
 from irscope.graph import Node, TensorType
 from irscope.lazy import np
 from irscope.ops import get, hlo
@@ -15,6 +15,8 @@ from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, 
 ROWS = """add-zero subtract-zero multiply-one and-ones and-zero not-equal-zero equal-one complex-of-parts imag-of-complex real-of-complex
 multiply-zero or-ones or-zero select-not select-same select-true select-false subtract-same xor-same xor-zero"""
 """Rows of the table of identities."""
+KINDS = {"add-zero": REALS | PRED, "subtract-zero": REALS | PRED, "multiply-one": REALS | PRED, "multiply-zero": INTEGERS | PRED}
+"""The element types to which stablehlo applies a row, where they are not those of the table: it knows no complex zero or one."""
 FLIPPED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 SAME_IS = {"EQ": True, "GE": True, "LE": True, "NE": False, "GT": False, "LT": False}
 """x compared with x, of integers."""
@@ -38,9 +40,10 @@ PREDICATES: dict[str, Callable[..., bool]] = {
 
 def row_of(name: str) -> Rule:
     row = IDENTITIES[name]
+    kinds = KINDS.get(name, row.kinds)
 
     def rule(s: Simplifier, node: Node) -> Node | None:
-        if of(node).dtype.kind not in row.kinds:
+        if of(node).dtype.kind not in kinds:
             return None
         bound = row.match(node, _is, PREDICATES)
         if bound is None:

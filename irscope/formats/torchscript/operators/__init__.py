@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from irscope.formats.families import import_families
+from irscope.formats.torchscript.drawing import drawing
 from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
 from irscope.graph import Effect, Kind, Op
 from irscope.ops.registry import declare, lookup_declared
@@ -46,8 +47,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: str = "", traits: str = "",
-             effect: Effect = Effect.PURE) -> Callable[[F], F]:
-    """Declare what operators of these schemas do. ``work``, ``traits`` and ``effect`` are those of :class:`irscope.graph.Op`."""
+             effect: Effect = Effect.PURE, draws: bool = False) -> Callable[[F], F]:
+    """Declare what operators of these schemas do. ``work``, ``traits`` and ``effect`` are those of :class:`irscope.graph.Op`.
+
+    With ``draws`` a node takes numbers from torch's generator, which counts as an effect; not in evaluation, and not with probability 0.
+    """
     def enter(function: F) -> F:
         for text in schemas:
             schema = parse_schema(text)
@@ -59,7 +63,7 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: 
                     doc = (function.__doc__ or "").strip().split("\n")[0]
                     family = FAMILIES.get(function.__module__.rpartition(".")[2], "")
                     declare(Op(name, "torchscript", doc or text, Kind.OPAQUE, effect, expand=function, work=work or family or "custom",
-                               traits=frozenset(traits.split())))
+                               traits=frozenset(traits.split()), acts=drawing(schema) if draws else None))
             found.choices.append(Overload(schema, function, style))
         return function
     return enter
@@ -70,13 +74,13 @@ def view(*schemas: str) -> Callable[[F], F]:
     return operator(*schemas, style="view", traits="view")
 
 
-def alias(*schemas: str, traits: str = "") -> Callable[[F], F]:
+def alias(*schemas: str, traits: str = "", draws: bool = False) -> Callable[[F], F]:
     """Declare operators that share the memory of their first argument depending on strides and types.
 
     The function takes ``(t, x, layout, ...)`` and returns a Decision, or a list of them; a list of tensors comes with a list of layouts.
     ``traits`` tells what to assume where the types of a text leave that open: ``view``, ``dense-view``, ``cast`` or ``dropout``.
     """
-    return operator(*schemas, style="alias", traits=traits)
+    return operator(*schemas, style="alias", traits=traits, draws=draws)
 
 
 def overloads(name: str) -> Overloads | None:

@@ -33,7 +33,8 @@ def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
     return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
 
 
-@operator("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None)")
+@operator("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None)",
+          draws=True)
 def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generator: object) -> Node:
     """In evaluation the slope is the middle of the range."""
     if training:
@@ -42,13 +43,13 @@ def rrelu(t: Torch, x: Node, lower: float, upper: float, training: bool, generat
 
 
 @operator("rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
-          "Generator? generator=None)")
+          "Generator? generator=None)", draws=True)
 def rrelu_with_noise(t: Torch, x: Node, noise: Node, lower: float, upper: float, training: bool, generator: object) -> Node:
     return rrelu(t, x, lower, upper, training, generator)
 
 
 @operator("rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, "
-          "bool training=False, Generator? generator=None)")
+          "bool training=False, Generator? generator=None)", draws=True)
 def rrelu_with_noise_functional(t: Torch, x: Node, noise: Node, lower: float, upper: float, training: bool,
                                 generator: object) -> tuple[Node, Node]:
     """Beside the result the noise, which is written in training alone."""
@@ -157,7 +158,7 @@ def glu(t: Torch, x: Node, dim: int) -> Node:
 
 @alias("dropout(Tensor(a) input, float p, bool train)", "feature_dropout(Tensor(a) input, float p, bool train)",
        "alpha_dropout(Tensor(a) input, float p, bool train)", "feature_alpha_dropout(Tensor(a) input, float p, bool train)",
-       traits="dropout")
+       traits="dropout", draws=True)
 def dropout(t: Torch, x: Node, at: Strided | None, p: float, train: bool) -> Decision:
     """In evaluation the input itself. In training the result depends on torch's generator, which is not in the text."""
     if train and p > 0 and 0 not in t.shape(x):

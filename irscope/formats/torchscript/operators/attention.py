@@ -15,7 +15,7 @@ from irscope.ops.faults import TypeFault
 @operator("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
           "bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
           "scaled_dot_product_attention.old(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
-          "bool is_causal=False, *, float? scale=None)")
+          "bool is_causal=False, *, float? scale=None)", draws=True)
 def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node | None, p: float, causal: bool, scale: float | None,
                                  gqa: bool = False) -> Node:
     """softmax(q k^T * scale + mask) v. A bool mask keeps where it is true; rows without any key give 0, as torch's own kernels do."""

@@ -77,7 +77,7 @@ def randint_from_seeded(t: Torch, low: int, high: int, size: list[int], generato
     return whole(t, tuple(size), low, high, t.dtype_number(dtype, S64))
 
 
-@operator(f"randint_like(Tensor self, int high, {LIKE})")
+@operator(f"randint_like(Tensor self, int high, {LIKE})", draws=True)
 def randint_like(t: Torch, x: Node, high: int, dtype: int | None, *rest: object) -> Node:
     return whole(t, t.shape(x), 0, high, t.dtype_number(dtype, t.dtype(x)))
 
@@ -87,7 +87,7 @@ def randint_like_from(t: Torch, x: Node, low: int, high: int, dtype: int | None,
     return whole(t, t.shape(x), low, high, t.dtype_number(dtype, t.dtype(x)))
 
 
-@operator(f"randperm(int n, {INTEGERS})")
+@operator(f"randperm(int n, {INTEGERS})", draws=True)
 def randperm(t: Torch, n: int, dtype: int | None, *rest: object) -> Node:
     order = t.sort([draw(t, (n,), F32), t.iota((n,), 0, S64)], 0)[1]
     return t.convert(order, t.dtype_number(dtype, S64))
@@ -120,13 +120,13 @@ def native_dropout(t: Torch, x: Node, p: float, train: bool | None) -> tuple[Nod
     return t.select(kept, scaled, t.like(x, 0)), kept
 
 
-@operator(f"uniform(Tensor self, float from=0., float to=1., {GENERATOR})")
+@operator(f"uniform(Tensor self, float from=0., float to=1., {GENERATOR})", draws=True)
 def uniform(t: Torch, x: Node, low: float, high: float, generator: object) -> Node:
     return t.plus(t.scale(draw(t, t.shape(x), t.dtype(x)), high - low), low)
 
 
 @operator(f"normal_functional(Tensor self, float mean=0., float std=1., {GENERATOR})",
-          f"normal.in_place(Tensor self, float mean=0., float std=1., {GENERATOR})")
+          f"normal.in_place(Tensor self, float mean=0., float std=1., {GENERATOR})", draws=True)
 def normal(t: Torch, x: Node, mean: float, deviation: float, generator: object) -> Node:
     return t.plus(t.scale(draw(t, t.shape(x), t.dtype(x), True), deviation), mean)
 
@@ -148,12 +148,12 @@ def normal_of(t: Torch, mean: float, deviation: float, size: list[int], generato
     return t.plus(t.scale(draw(t, tuple(size), t.dtype_number(dtype, F32), True), deviation), mean)
 
 
-@operator(f"exponential(Tensor self, float lambd=1., {GENERATOR})")
+@operator(f"exponential(Tensor self, float lambd=1., {GENERATOR})", draws=True)
 def exponential(t: Torch, x: Node, rate: float, generator: object) -> Node:
     return t.scale(t.unary("negate", t.unary("log", draw(t, t.shape(x), t.dtype(x)))), 1 / nonzero("lambd", rate))
 
 
-@operator(f"multinomial(Tensor self, int num_samples, bool replacement=False, {GENERATOR})")
+@operator(f"multinomial(Tensor self, int num_samples, bool replacement=False, {GENERATOR})", draws=True)
 def multinomial(t: Torch, weights: Node, n: int, again: bool, generator: object) -> Node:
     """Classes drawn by their weights: those of the largest of random keys."""
     keys = t.div(t.unary("log", draw(t, t.shape(weights), F32)), t.convert(weights, F32))
@@ -164,12 +164,12 @@ def multinomial(t: Torch, weights: Node, n: int, again: bool, generator: object)
 # ---------------------------------------------------------------------- Inductor's
 
 
-@operator("prims::inductor_seed(Device device)")
+@operator("prims::inductor_seed(Device device)", draws=True)
 def inductor_seed(t: Torch, device: object) -> Node:
     return whole(t, (), 0, 1 << 31, S64)
 
 
-@operator("prims::inductor_seeds(int count, Device device)")
+@operator("prims::inductor_seeds(int count, Device device)", draws=True)
 def inductor_seeds(t: Torch, n: int, device: object) -> Node:
     return whole(t, (n,), 0, 1 << 31, S64)
 

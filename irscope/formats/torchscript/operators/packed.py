@@ -76,7 +76,7 @@ def _run(t: Torch, data: Node, batch_sizes: Node, states: list[Node], network: N
     return (t.take(flat, _place_of_row(t, inside, rows), 0), *finals)
 
 
-@operator(f"lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, {REST})")
+@operator(f"lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, {REST})", draws=True)
 def lstm(t: Torch, data: Node, batch_sizes: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float,
          train: bool, both: bool) -> tuple[Node, ...]:
     check_training(dropout, train)
@@ -84,7 +84,7 @@ def lstm(t: Torch, data: Node, batch_sizes: Node, hx: list[Node], params: list[N
 
 
 def _plain(name: str, cell: Cell) -> None:
-    @operator(f"{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, {REST})")
+    @operator(f"{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, {REST})", draws=True)
     def recurrent(t: Torch, data: Node, batch_sizes: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float,
                   train: bool, both: bool) -> tuple[Node, ...]:
         check_training(dropout, train)

@@ -132,7 +132,7 @@ def check_training(dropout: float, train: bool) -> None:
 REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
 
 
-@operator(f"lstm.input(Tensor input, Tensor[] hx, {REST})")
+@operator(f"lstm.input(Tensor input, Tensor[] hx, {REST})", draws=True)
 def lstm(t: Torch, x: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
          batch_first: bool) -> tuple[Node, ...]:
     check_training(dropout, train)
@@ -140,7 +140,7 @@ def lstm(t: Torch, x: Node, hx: list[Node], params: list[Node], biases: bool, la
 
 
 def _plain(name: str, cell: Cell) -> None:
-    @operator(f"{name}.input(Tensor input, Tensor hx, {REST})")
+    @operator(f"{name}.input(Tensor input, Tensor hx, {REST})", draws=True)
     def recurrent(t: Torch, x: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
                   batch_first: bool) -> tuple[Node, ...]:
         check_training(dropout, train)
