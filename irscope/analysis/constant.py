@@ -16,9 +16,10 @@ MOST_EARLY = 1 << 33
 them; a loop of unknown trip count may never end."""
 
 
-def known_early(graph: Graph) -> list[bool]:
-    """For each node, by index, whether its value depends on constants alone. A constant with an elided value is not known."""
-    known, can_fold = [False] * len(graph.nodes), pure(graph)
+def known_early(graph: Graph, impure: dict[Graph, bool] | None = None) -> list[bool]:
+    """For each node, by index, whether its value depends on constants alone. A constant with an elided value is not known; ``impure`` keeps
+    which called graphs have effects, for callers that ask of many graphs."""
+    known, can_fold = [False] * len(graph.nodes), pure(graph, impure)
     for node in graph.nodes:
         if node.op is hlo.constant:
             known[node.index] = not Constant.of(node).literal.elided

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from operator import attrgetter
 
+from irscope.analysis.constant import known_early
 from irscope.analysis.scopes import scope_of
 from irscope.analysis.stated import stated
 from irscope.analysis.survey import Survey
@@ -40,6 +41,7 @@ class ModuleView:
         self._numbering = Numbering(beside=stated(module))
         self._values: dict[Graph, list[int]] = {}
         self._impure: dict[Graph, bool] = {}
+        self._early: dict[Graph, list[bool]] = {}
 
     # ---------------------------------------------------------------- graphs
 
@@ -118,6 +120,12 @@ class ModuleView:
             shareable = pure(graph, self._impure)
             self._values[graph] = self._numbering.values(graph, lambda node: node.op is hlo.parameter or not shareable[node.index])
         return self._values[graph]
+
+    def known_early(self, graph: Graph) -> list[bool]:
+        """For each node, by index, whether its value depends on constants alone."""
+        if graph not in self._early:
+            self._early[graph] = known_early(graph, self._impure)
+        return self._early[graph]
 
     def operator_scope(self, node: Node) -> tuple[str, ...]:
         """The scope of a node in the user's program, without parts that program transformations add; empty if the text omits it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irscope.analysis.constant import known_early
 from irscope.analysis.values import size, written
 from irscope.graph import Graph, Kind, Node
 from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted, human_bytes, saving
@@ -95,7 +94,7 @@ class ConstantArithmetic(Rule):
             return
         reported = {found.at[1] for found in ConstantSubgraph.found_in(context) if isinstance(found, RuleFinding) and found.at}
         places = [node for graph in context.view.array_graphs if graph not in context.view.inlined
-                  for node in _computed(graph) if node not in reported]
+                  for node in _computed(context.view, graph) if node not in reported]
         if not places:
             return
         yield self.finding(
@@ -107,9 +106,9 @@ class ConstantArithmetic(Rule):
         )
 
 
-def _computed(graph: Graph) -> list[Node]:
+def _computed(view: ModuleView, graph: Graph) -> list[Node]:
     """The operators of a graph that compute on constants, and are not the steps of one operator of the text."""
-    known = known_early(graph)
+    known = view.known_early(graph)
     found = [node for node in graph.nodes
              if known[node.index] and node.op.kind in WORK and node.op.name not in CASTS and node.operands]
     return [node for node in found if not node.origin or all(known[o.index] for o in node.operands if written(o) is not written(node))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irscope.analysis.constant import known_early
 from irscope.analysis.values import CALLS, MOVES, cone, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
@@ -140,7 +139,7 @@ class ConstantSubgraph(Rule):
 
     def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
-            known = known_early(graph)
+            known = context.view.known_early(graph)
             if graph in context.view.inlined or not any(known):
                 continue
             for node in graph.nodes:
