@@ -21,17 +21,18 @@ def copy_node(builder: Builder, node: Node, operands: Sequence[Node], bodies: Se
 
 
 def rewrite(
-    graph: Graph, rule: Rule, bodies: dict[Graph, Graph] | None = None, keep_dead: bool = False, ends: Container[Node] = ()
+    graph: Graph, rule: Rule, bodies: dict[Graph, Graph] | None = None, keep_dead: bool = False, ends: Container[Node] = (),
+    acting: dict[Graph, bool] | None = None,
 ) -> Graph:
     """A new graph in which ``rule(builder, node, new_operands)`` decides what each node becomes (None: a copy).
 
     ``bodies`` maps old callees to new ones. Dead nodes are dropped unless ``keep_dead``; parameters always stay. For the nodes ``ends``
     the rule gets no operands, and nodes that only they use are dead.
-    Whatever the rule builds takes the node's loc and origin.
+    Whatever the rule builds takes the node's loc and origin. ``acting`` is that of :func:`kept`.
     """
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
-    alive = [True] * len(graph.nodes) if keep_dead else kept(graph, ends)
+    alive = [True] * len(graph.nodes) if keep_dead else kept(graph, ends, acting)
     new: list[Node | None] = [None] * len(graph.nodes)
     params: dict[int, Node] = {}
     is_param = {p.index for p in graph.params}
@@ -79,8 +80,9 @@ def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Modul
     """Every graph of a module rewritten by one rule, callees first; shared graphs stay shared."""
     made = module.derived()
     became: dict[Graph, Graph] = {}
+    acting: dict[Graph, bool] = {}
     for graph in callees_first(module):
-        became[graph] = rewrite(graph, rule, became, keep_dead)
+        became[graph] = rewrite(graph, rule, became, keep_dead, acting=acting)
     made.graphs = {name: became[g] for name, g in module.graphs.items()}
     return made
 

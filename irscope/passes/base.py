@@ -77,7 +77,8 @@ class RelayPass(Pass):
 
 def rewritten(module: Module, rule: Rule) -> Module:
     """Every graph of a module rewritten by one rule, callees first; origins refer to the graph as written."""
-    return per_graph(module, lambda graph, became: see_through(rewrite(graph, rule, became), graph))
+    acting: dict[Graph, bool] = {}
+    return per_graph(module, lambda graph, became: see_through(rewrite(graph, rule, became, acting=acting), graph))
 
 
 def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Graph]) -> Module:

@@ -31,16 +31,18 @@ class ShareEqual(Pass):
         numbering = Numbering()
         canonical: dict[int, Graph] = {}
         main = module.main()
+        shared: dict[Graph, Graph] = {}
+        impure: dict[Graph, bool] = {}
+        acting: dict[Graph, bool] = {}
 
         def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
-            shared = {old: canonical[numbering.graph(new)] for old, new in became.items()}
             written = written_values(graph, graph is main) if module.dialect.writes_in_place and not module.is_primitive else None
-            shareable = pure(graph)
+            shareable = pure(graph, impure)
             alone = [self._is_alone(node) or not shareable[node.index] or (written is not None and written[node.index])
                      for node in graph.nodes]
             numbers = numbering.values(graph, lambda node: alone[node.index], shared)
-            made = see_through(rewrite(graph, _Sharing(numbers, shared).rule, shared), graph)
-            canonical.setdefault(numbering.graph(made), made)
+            made = see_through(rewrite(graph, _Sharing(numbers, shared).rule, shared, acting=acting), graph)
+            shared[graph] = canonical.setdefault(numbering.graph(made), made)
             return made
         return per_graph(module, change)
 

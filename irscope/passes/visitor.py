@@ -60,7 +60,7 @@ class GraphMutator:
 
     def run(self, module: Module) -> Module:
         """The rebuilt module; the given one is not modified."""
-        self.dialect, self.declined = module.dialect, []
+        self.dialect, self.declined, self._acting = module.dialect, [], dict[Graph, bool]()
         return per_graph(module, self._mutated)
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -133,12 +133,13 @@ class GraphMutator:
             self._new[node] = made
             return made
 
-        return without_dead(see_through(rewrite(graph, rule, became), graph))
+        made = see_through(rewrite(graph, rule, became, acting=self._acting), graph)
+        return without_dead(made, self._acting)
 
 
-def without_dead(graph: Graph) -> Graph:
+def without_dead(graph: Graph, acting: dict[Graph, bool] | None = None) -> Graph:
     """Remove dead nodes from a graph that a pass has just built, in place: nodes that its methods merged into others."""
-    alive = kept(graph)
+    alive = kept(graph, acting=acting)
     if not all(alive):
         before, graph.nodes = graph.nodes, [node for node in graph.nodes if alive[node.index]]
         for index, node in enumerate(graph.nodes):

@@ -137,8 +137,9 @@ class DeadCode(Rule):
     )
 
     def check(self, context: Context) -> Findings:
+        acting: dict[Graph, bool] = {}
         for graph in context.view.graphs:
-            alive = kept(graph)
+            alive = kept(graph, acting=acting)
             dead = [n for n in graph.nodes if not alive[n.index] and n.op is not hlo.after_all]
             for node in [n for n in dead if not context.view.users(n, graph)]:
                 chain = _kept_for(node, alive)
