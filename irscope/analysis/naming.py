@@ -10,6 +10,7 @@ from math import prod
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.graph import Graph, Kind, Node, Op, TensorType
 from irscope.graph.numbering import plain
+from irscope.graph.walk import callees_first_of
 from irscope.ops import attributes, hlo, sets
 
 MAX_WORDS = 3
@@ -76,6 +77,11 @@ class Naming:
 
     def __init__(self) -> None:
         self._bodies: dict[Graph, _Work] = {}
+        self._own: dict[Graph, _Work] = {}
+        self._inner: dict[Graph, tuple[Graph, ...]] = {}
+        self._n_callers: Counter[Graph] = Counter()
+        self._trees: set[Graph] = set()
+        """Graphs below which every graph has one caller."""
 
     def work_of(self, nodes: Iterable[Node]) -> str:
         """The contractions among nodes with their sizes, then the most frequent of the operators that characterise them.
@@ -124,18 +130,49 @@ class Naming:
         return work
 
     def _look_into(self, body: Graph) -> _Work:
-        """The work of a body and of all that it calls."""
-        work = self._bodies[body] = _Work()
-        seen = {body}
-        stack = list(body.nodes)
-        while stack:
-            node = stack.pop()
+        """The work of a body and of all that it calls; each graph counts once."""
+        order = callees_first_of([body], self._own)
+        for graph in order:
+            self._count(graph)
+        for graph in order:
+            self._total(graph)
+        return self._bodies[body]
+
+    def _count(self, graph: Graph) -> None:
+        """Count the work of a graph alone, and the graphs that it calls."""
+        work, inner = _Work(), dict[Graph, None]()
+        for node in graph.nodes:
             work.add(node)
-            for inner in node.bodies if body_use(node) is not BodyUse.ELEMENT else ():
-                if inner not in seen:
-                    seen.add(inner)
-                    stack += inner.nodes
-        return work
+            if node.bodies and body_use(node) is not BodyUse.ELEMENT:
+                inner.update(dict.fromkeys(node.bodies))
+        self._own[graph], self._inner[graph] = work, tuple(inner)
+        self._n_callers.update(inner.keys())
+
+    def _total(self, graph: Graph) -> None:
+        """Add up the work of a graph and of those below it.
+
+        Where no graph below has two callers, these are the sums of the graphs that it calls: each level of nested calls then costs the
+        same. Otherwise, and where a graph calls itself, all below it are collected, so that each counts once.
+        """
+        total = self._bodies[graph] = _Work()
+        inner = self._inner[graph]
+        if all(called in self._trees and self._n_callers[called] == 1 for called in inner):
+            self._trees.add(graph)
+            parts = [self._own[graph], *(self._bodies[called] for called in inner)]
+        else:
+            parts = [self._own[below] for below in self._below(graph)]
+        for part in parts:
+            total.update(part)
+
+    def _below(self, graph: Graph) -> list[Graph]:
+        """A graph and all that it calls, directly or not."""
+        found = {graph: None}
+        stack = [graph]
+        while stack:
+            new = [called for called in self._inner[stack.pop()] if called not in found]
+            found.update(dict.fromkeys(new))
+            stack += new
+        return list(found)
 
 
 def _frequent(counted: Counter[str], n: int) -> list[tuple[str, int]]:

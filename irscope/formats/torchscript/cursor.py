@@ -6,7 +6,8 @@ import re
 from irscope.formats.syntax import SyntaxFault
 
 SPACE = re.compile(r"(?:[ \t\n;]+|#[^\n]*|//[^\n]*)*")
-NAME = re.compile(r"%((?:::|[^,:()=\n;{}])+?)(?=\s*(?:[,)=\n;{}]|:(?!:)|$))")
+# Blanks are taken a run at a time: the lookahead would else pass over the rest of a run from each blank in it.
+NAME = re.compile(r"%((?:::|[^\s,:()=;{}]|[^\S\n]++)+?)(?=\s*(?:[,)=\n;{}]|:(?!:)|$))")
 TYPE = re.compile(r"[\w.]+(?:\([^()]*\))?(?:\[\]|\?)*(?=\s*(?:,|=|\)|\n|;|$))")
 HEAD = re.compile(r"\^?[A-Za-z_][\w.]*(?:::[\w.]+)*")
 TAIL = re.compile(r"(?:, scope: ((?:(?! # |\n).)*))?[ \t]*(?:# ?([^\n]*))?")

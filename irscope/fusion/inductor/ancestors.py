@@ -25,11 +25,15 @@ class Ancestors:
                     bits |= (1 | self._bits[need] << 1) << back - 1
             self._bits.append(bits & MASK)
         self._places = place
+        self._masks: dict[Kernel, tuple[int, int]] = {}
 
     def before(self, first: Kernel, second: Kernel) -> bool:
         """Whether an operation in the second kernel depends on one in the first, directly or not."""
         if first.low > second.high:
             return False
+        if second.high - first.low <= WINDOW:
+            members, ahead = self._masks_of(first)[0], second.high - first.high
+            return bool((members << ahead if ahead >= 0 else members >> -ahead) & self._masks_of(second)[1])
         mine = [self._places[b.name] for b in first.buffers]
         for buffer in second.buffers:
             at = self._places[buffer.name]
@@ -42,6 +46,21 @@ class Ancestors:
                 elif back > WINDOW and self._walked(place, at):
                     return True
         return False
+
+    def _masks_of(self, kernel: Kernel) -> tuple[int, int]:
+        """The operations of a kernel and those before them, as bit sets: bit n is the operation n before the kernel's last one.
+
+        A kernel is compared with many others, and asking for each pair of their operations takes as long as both have together, squared.
+        """
+        known = self._masks.get(kernel)
+        if known is None:
+            members = earlier = 0
+            for name in kernel.names:
+                back = kernel.high - self._places[name]
+                members |= 1 << back
+                earlier |= self._bits[self._places[name]] << back + 1
+            known = self._masks[kernel] = members, earlier
+        return known
 
     def _walked(self, goal: int, start: int) -> bool:
         seen = {start}

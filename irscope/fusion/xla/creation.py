@@ -16,7 +16,9 @@ from typing import TypeAlias
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.ops import hlo
 
-NAME = re.compile(r"(.*?)((?:\.\d+)*)")
+REVERSED_NUMBERS = re.compile(r"(?:\d++\.)*+")
+LONGEST = 4_000
+"""Digits up to which Python converts numbers of any settings; no compiler counts as far."""
 CALLED = re.compile(r"\bjit\(")
 KERNELS = ("gemm_fusion", "triton_softmax")
 MOVEMENT = frozenset((hlo.bitcast, hlo.transpose, hlo.copy, hlo.pad, hlo.slice, hlo.reduce))
@@ -76,9 +78,10 @@ def _append(start: Instruction, stages: dict[Instruction, Stage], before: dict[I
 
 
 def _split(name: str) -> Name:
-    found = NAME.fullmatch(name)
-    stem, digits = (found[1], found[2]) if found is not None else (name, "")
-    numbers = tuple(int(n) for n in digits.split(".")[1:])
+    # From the end: from the front, each number of a name such as x.1.1.1.1y would begin another attempt.
+    found = REVERSED_NUMBERS.match(name[::-1])
+    stem = name[:len(name) - (found.end() if found is not None else 0)]
+    numbers = tuple(int(n[-LONGEST:]) for n in name[len(stem):].split(".")[1:])
     return (stem, len(numbers)), numbers
 
 

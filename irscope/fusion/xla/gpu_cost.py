@@ -181,11 +181,14 @@ class CostModel:
         compute = self._compute(mine.flops * times + theirs.flops, blocks, threads)
         coalesced = reads_coalesced(kind, producer, consumer)
         read = 0.0
+        # The first position of each operand: searching for each would take their number squared.
+        of_a = {operand: i for i, operand in reversed(list(enumerate(producer.operands)))}
+        of_b = {operand: i for i, operand in reversed(list(enumerate(consumer.operands)))}
         for operand in dict.fromkeys((*producer.operands, *(o for o in consumer.operands if o is not producer))):
             if not operand.is_array:
                 continue
-            ours = a.read[producer.operands.index(operand)] if operand in producer.operands else 0.0
-            other = b.read[consumer.operands.index(operand)] if operand in consumer.operands else 0.0
+            ours = a.read[of_a[operand]] if operand in of_a else 0.0
+            other = b.read[of_b[operand]] if operand in of_b else 0.0
             common = 0.0
             if ours and other:
                 common = operand.size * self._common(producer, consumer, operand, number)

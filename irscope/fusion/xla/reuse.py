@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 from irscope.fusion.xla.instructions import Instruction
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 
+Read = tuple[Instruction, int]
+"""An instruction, and the number of the operand that it reads."""
 ONCE = hlo.named("bitcast concatenate reshape reverse slice transpose gather")
 
 
@@ -26,7 +29,24 @@ def reuses(instruction: Instruction, number: int) -> bool:
 
 
 def fusion_reuses(fusion: Instruction, number: int) -> bool:
-    """Whether some path from a parameter of a fusion to its root reads elements again."""
+    """Whether some path from a parameter of a fusion to its root reads elements again.
+
+    Fusions inside it are asked first, not by recursion: text may nest thousands.
+    """
+    reads: dict[Read, list[Read]] = {}
+
+    def inner(read: Read) -> list[Read]:
+        found = reads[read] = reads[read] if read in reads else _reads(*read)
+        return [each for each in found if each[0].op is hlo.fusion and each[0].body is not None]
+
+    known: dict[Read, bool] = {}
+    for read in post_order([(fusion, number)], inner):
+        known[read] = any(known[each] if each in known else reuses(*each) for each in reads[read])
+    return known[fusion, number]
+
+
+def _reads(fusion: Instruction, number: int) -> list[Read]:
+    """The reads inside a fusion on paths from a parameter to the root."""
     body = fusion.body
     assert body is not None
     needed = {body.root}
@@ -36,6 +56,7 @@ def fusion_reuses(fusion: Instruction, number: int) -> bool:
             if operand not in needed:
                 needed.add(operand)
                 stack.append(operand)
+    found: list[Read] = []
     start = body.params[number]
     reached, stack = {start}, [start]
     while stack:
@@ -43,12 +64,11 @@ def fusion_reuses(fusion: Instruction, number: int) -> bool:
         for user in current.users:
             if user not in needed:
                 continue
-            if any(o is current and reuses(user, i) for i, o in enumerate(user.operands)):
-                return True
+            found += ((user, i) for i, o in enumerate(user.operands) if o is current)
             if user not in reached:
                 reached.add(user)
                 stack.append(user)
-    return False
+    return found
 
 
 class ReusedOperands:
