@@ -61,7 +61,7 @@ def test_queries_find_what_the_command_finds(open_page: Open, sample: str) -> No
 ])
 def test_stars_stand_for_any_text_and_take_no_time(open_page: Open, pattern: str, fits: bool) -> None:
     long = "a" * 3000
-    shown = open_page("ENTRY e {\n p = f32[4] parameter(0)\n %s = f32[4] negate(p)\n ROOT aabc = f32[4] negate(%s)\n}" % (long, long))
+    shown = open_page(f"ENTRY e {{\n p = f32[4] parameter(0)\n {long} = f32[4] negate(p)\n ROOT aabc = f32[4] negate({long})\n}}")
     assert (["e", "aabc"] in found(shown, f"name={pattern}")) == fits
 
 

@@ -46,7 +46,8 @@ def test_a_file_that_is_no_baseline_is_told(tmp_path: Path) -> None:
 def test_figures_of_fusion_that_are_no_numbers_are_refused(key: str, value: str, tmp_path: Path) -> None:
     row = {"kernels": "1", "traffic": "1.5", "policy": '"irscope"', "apart": '{"dot -> add": 1}', key: value}
     path = tmp_path / "b.json"
-    path.write_text('{"version": 1, "findings": [], "fusion": {"m.hlo": {%s}}}' % ", ".join(f'"{k}": {v}' for k, v in row.items()))
+    figures = ", ".join(f'"{name}": {text}' for name, text in row.items())
+    path.write_text(f'{{"version": 1, "findings": [], "fusion": {{"m.hlo": {{{figures}}}}}}}')
     with pytest.raises(UserError, match="what it holds of fusion is damaged"):
         read_fusion(str(path))
 

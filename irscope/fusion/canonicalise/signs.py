@@ -89,7 +89,7 @@ def shows_passes(module: Module) -> bool:
     """
     nodes = [node for graph in module.graphs.values() for node in graph.nodes]
     named = {node.name for node in nodes if node.name == node.op.name or node.name.endswith(".0")}
-    return (bool(named) and any(found[1] in named for found in DEFINED.finditer(module.source.text))
+    return ((bool(named) and any(found[1] in named for found in DEFINED.finditer(module.source.text)))
             or any(".clone" in graph.name for graph in module.graphs.values())
             or (REMATERIALISED in module.source.text and not any(node.op in BARRIERS for node in nodes)))
 
