@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,12 +89,23 @@ def environment(options: CaptureOptions, folder: str, base: Mapping[str, str]) -
     >>> environment(CaptureOptions(functions=".*step.*"), "/d", {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"})["XLA_FLAGS"]
     '--xla_cpu_enable_fast_math=true --xla_dump_to=/d --xla_dump_hlo_as_text --xla_dump_hlo_module_re=.*step.*'
     """
-    flags = [base.get("XLA_FLAGS", ""), f"--xla_dump_to={folder}", "--xla_dump_hlo_as_text"]
+    flags = [base.get("XLA_FLAGS", ""), f"--xla_dump_to={_quoted(folder)}", "--xla_dump_hlo_as_text"]
     if options.functions is not None:
-        flags.append(f"--xla_dump_hlo_module_re={options.functions}")
+        flags.append(f"--xla_dump_hlo_module_re={_quoted(options.functions)}")
     if options.passes:
         flags.append("--xla_dump_hlo_pass_re=.*")
     return {**base, "XLA_FLAGS": " ".join(filter(None, flags)), "TORCH_COMPILE_DEBUG_DIR": folder, "TORCH_TRACE": folder, **ALWAYS}
+
+
+def _quoted(value: str) -> str:
+    """The value of a flag as XLA reads it (xla/parse_flags_from_env.cc): blanks end one that is not in quotes.
+
+    >>> _quoted("/my dumps")
+    '"/my dumps"'
+    """
+    if not re.search(r"[\s'\"]", value):
+        return value
+    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
 
 
 ALWAYS = {

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from irscope.diff.compare import METRICS, Comparison
 from irscope.source import UserError, did_you_mean
 
-CONDITION = re.compile(r"\s*([\w.\-]+)\s*(>=|<=|==|!=|>|<)\s*([+-]?)(\d+(?:\.\d+)?)\s*(%|[kMG]i?B?)?\s*$")
+CONDITION = re.compile(r"\s*(ops\.[^\s<>=!]+|[\w\-]+)\s*(>=|<=|==|!=|>|<)\s*([+-]?)(\d+(?:\.\d+)?)\s*(%|[kMG]i?B?)?\s*", re.ASCII)
+"""Names of operators are those of any format: ``ops.aten::mm``, ``ops.conditional?``."""
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }
@@ -34,20 +35,20 @@ class MetricGate:
         if after is None or (before is None and (self.relative or self.percent)):
             which = "before" if after is not None else "after"
             return f"{self.text}: {self.metric} {which} is not known: sizes, the trips of loops or the work of custom calls are open"
-        was, before = "unknown" if before is None else f"{before:g}", before or 0.0
+        was, before = "unknown" if before is None else f"{before:.0f}", before or 0.0
         if self.percent:
             grown = (after - before) / before * 100 if before else (0.0 if after == before else float("inf"))
-            holds, shown = COMPARE[self.compare](grown, self.value), f"{grown:+.1f} %"
+            holds, shown = COMPARE[self.compare](grown, self.value), f"{grown:+{'.1f' if abs(grown) >= 0.05 else '.1g'}} %"
         elif self.relative:
-            holds, shown = COMPARE[self.compare](after - before, self.value), f"{after - before:+g}"
+            holds, shown = COMPARE[self.compare](after - before, self.value), f"{after - before:+.0f}"
         else:
-            holds, shown = COMPARE[self.compare](after, self.value), f"{after:g}"
-        return f"{self.text}: {self.metric} went from {was} to {after:g} ({shown})" if holds else ""
+            holds, shown = COMPARE[self.compare](after, self.value), f"{after:.0f}"
+        return f"{self.text}: {self.metric} went from {was} to {after:.0f} ({shown})" if holds else ""
 
 
 def parse_gate(text: str) -> MetricGate:
     """The gate of a condition's text. Raises UserError with an example for an invalid condition."""
-    found = CONDITION.match(text)
+    found = CONDITION.fullmatch(text)
     if found is None:
         raise UserError(f"{text!r} is no condition", "examples: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'")
     metric, compare, sign, number, unit = found.groups()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.source import Finding, UserError
-from irscope.source.data_text import json_value, strict_json, whole_number
+from irscope.source.data_text import finite_number, json_value, strict_json, whole_number
 from irscope.source.reads import note_read
 from irscope.source.writing import writing
 
@@ -82,7 +82,9 @@ def read_fusion(path: str) -> dict[str, dict[str, Any]]:
     document: dict[str, dict[str, Any]] = json_value(Path(path).read_text()).get("fusion", {})
     try:
         for row in document.values():
-            whole_number(row["kernels"]), float(row["traffic"]), str(row["policy"]), dict(row["apart"])
+            whole_number(row["kernels"]), finite_number(row["traffic"]), str(row["policy"])
+            for count in row["apart"].values():
+                whole_number(count)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path}: what it holds of fusion is damaged", "write it again with --write-baseline and --track-fusion") from None
     return document

@@ -203,7 +203,7 @@ class _Reader:
     def fault(self, key: str, message: str, help: str = "", word: object = None) -> UserError:
         """The error, with the line on which the word stands in quotes, or else the key stands first."""
         quoted = re.search(rf"[\"']{re.escape(word)}[\"']", self.source.text) if isinstance(word, str) else None
-        named = rf"^[\s\[]*(?:[\w.\-]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]"
+        named = rf"^[ \t\[]*(?:[\w.\-]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]"
         found = quoted or (re.search(named, self.source.text, re.M) if key else None)
         line = f":{self.source.text.count(chr(10), 0, found.end()) + 1}" if found else ""
         return UserError(f"{self.source.name}{line}: {message}", help)

@@ -6,6 +6,7 @@ file calls them.
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from irscope.lazy import LazyModule
@@ -81,3 +82,14 @@ def whole_number(value: object) -> int:
         return int(value)  # type: ignore[call-overload, no-any-return]
     except (OverflowError, TypeError):
         raise ValueError(f"{value!r} is no whole number") from None
+
+
+def finite_number(value: object) -> float:
+    """A number of such data as a float. Raises ValueError for infinity, NaN, what is larger than floats, and what is no number.
+
+    >>> finite_number(json_value("3"))
+    3.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise ValueError("no finite number")
+    return float(value)

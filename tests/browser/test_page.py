@@ -215,6 +215,20 @@ def test_graphs_named_as_properties_of_objects_are_graphs(open_page: Open) -> No
     assert shown.complaints == []
 
 
+def test_graphs_named_as_properties_of_objects_have_no_memory_or_kernels_of_their_own(open_page: Open) -> None:
+    shown = open_page(PROPERTIES, "--policy", "xla-cpu")
+    shown.value("needMemory()")
+    shown.until("page.memory !== null")
+    for name in ("main", "constructor", "__proto__"):
+        shown.tab.evaluate("name => go(numberOfGraph(name))", name)
+        for colour in ("liveness", "fusion"):
+            shown.tab.evaluate("name => chooseColour(name)", colour)
+        shown.value("select(0, true)")
+        shown.value("openTab('memory')")
+        assert shown.value("page.memory.graphs.hasOwnProperty(page.graph.name)") or "has no temporaries of its own" in shown.details()
+    assert shown.complaints == []
+
+
 def test_a_graph_that_the_entry_does_not_reach_has_no_figures(open_page: Open) -> None:
     shown = open_page(PROPERTIES)
     shown.value("go(numberOfGraph('constructor'))")

@@ -55,6 +55,16 @@ def test_queries_find_what_the_command_finds(open_page: Open, sample: str) -> No
     assert hits > 25
 
 
+@pytest.mark.parametrize(("pattern", "fits"), [
+    ("*", True), ("aab*", True), ("*ab", False), ("a?b*c", True), ("?a*c", True), ("*b*b*", False), ("aabc?", False), ("aabc*", True), ("b*", False),
+    ("*a*a*b*c", True), ("*abc", True), ("*" * 200 + "x", False), ("*a" * 200, False),
+])
+def test_stars_stand_for_any_text_and_take_no_time(open_page: Open, pattern: str, fits: bool) -> None:
+    long = "a" * 3000
+    shown = open_page(f"ENTRY e {{\n p = f32[4] parameter(0)\n {long} = f32[4] negate(p)\n ROOT aabc = f32[4] negate({long})\n}}")
+    assert (["e", "aabc"] in found(shown, f"name={pattern}")) == fits
+
+
 def test_a_wrong_query_says_where(open_page: Open) -> None:
     shown = open_page(FUSED)
     for query in WRONG:

@@ -103,3 +103,8 @@ def test_the_flags_of_the_program_are_kept() -> None:
     flags = environment(api.CaptureOptions(functions=".*step.*", passes=True), "/d", {"XLA_FLAGS": "--a=1", "HOME": "/h"})
     assert flags["HOME"] == "/h" and flags["XLA_FLAGS"].split() == [
         "--a=1", "--xla_dump_to=/d", "--xla_dump_hlo_as_text", "--xla_dump_hlo_module_re=.*step.*", "--xla_dump_hlo_pass_re=.*"]
+
+
+def test_values_of_flags_with_blanks_and_quotes_are_quoted_as_xla_reads_them() -> None:
+    flags = environment(api.CaptureOptions(functions=r"a b\d\""), "/my \"d\\", {})["XLA_FLAGS"]
+    assert flags == r'''--xla_dump_to="/my \"d\\" --xla_dump_hlo_as_text --xla_dump_hlo_module_re="a b\\d\\\""'''

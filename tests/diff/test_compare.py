@@ -88,7 +88,21 @@ def test_gates(text: str, fails: bool) -> None:
     assert bool(parse_gate(text).fails(difference(BEFORE, after))) == fails
 
 
-@pytest.mark.parametrize("text", ["kernels", "kernels>>1", "kernals>+0", ""])
+def test_gates_on_operators_of_torch() -> None:
+    text = "graph(%x : Float(4)):\n  %y : Float(4) = aten::relu(%x)\n  return (%y)\n"
+    found = difference(text, text.replace("  return", "  %z : Float(4) = aten::relu(%y)\n  return").replace("(%y)\n", "(%z)\n"))
+    assert parse_gate("ops.aten::relu>+0").fails(found) == "ops.aten::relu>+0: ops.aten::relu went from 1 to 2 (+1)"
+    assert not parse_gate("ops.aten::relu > 2").fails(found)
+
+
+def test_gates_tell_figures_to_the_last_digit() -> None:
+    before = "ENTRY e { p = f32[1234567] parameter(0)\n ROOT n = f32[1234567] negate(p) }"
+    found = difference(before, before.replace("1234567", "1234568"))
+    assert parse_gate("bytes>+0").fails(found) == "bytes>+0: bytes went from 9876536 to 9876544 (+8)"
+    assert parse_gate("bytes>+0%").fails(found) == "bytes>+0%: bytes went from 9876536 to 9876544 (+8e-05 %)"
+
+
+@pytest.mark.parametrize("text", ["kernels", "kernels>>1", "kernals>+0", "", "ops.>0", "kernels>+\u0663", "kernels>0\n>1"])
 def test_conditions_that_are_none(text: str) -> None:
     with pytest.raises(UserError):
         parse_gate(text)

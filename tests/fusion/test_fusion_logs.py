@@ -1,6 +1,7 @@
 """A compiler's own log: read, replayed, and told beside irscope's policy."""
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,12 @@ def test_an_inductor_log_with_stack_traces_is_read() -> None:
 def test_what_is_no_log_is_said_to_be_none(text: str) -> None:
     with pytest.raises(UserError):
         read_log(text, "x.log")
+
+
+def test_blank_lines_take_linear_time() -> None:
+    began = time.process_time()
+    assert not xla_dump.sniff("\n" * 40_000)
+    assert time.process_time() - began < 1
 
 
 def test_the_command_line_takes_a_log(capsys: pytest.CaptureFixture[str]) -> None:

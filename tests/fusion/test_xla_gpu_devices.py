@@ -1,6 +1,7 @@
 """The devices of the policy xla-gpu: by name, by XLA's target text, and what differs between them."""
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,13 @@ def test_how_many_elements_a_thread_computes(device: str, line: str, factor: int
     source = f"{type_.split('[')[0]}[{','.join((dims[1], dims[0], *dims[2:]) if 'transpose' in line else dims)}]"
     computation = Computation.of(module(f"x = {source} parameter(0)\n ROOT n = {line}").main())
     assert gpu_launch.unroll_factor(DEVICES[device], None, computation.root) == factor
+
+
+def test_a_text_of_blank_lines_is_refused_at_once() -> None:
+    began = time.process_time()
+    with pytest.raises(UserError, match="is not a target text"):
+        device_of("\n" * 40_000, "d")
+    assert time.process_time() - began < 1
 
 
 def test_devices_differ() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import irscope
 from irscope.lint import lint_reading
-from irscope.lint.baseline import fingerprint, read_baseline, unknown_to, write_baseline
+from irscope.lint.baseline import fingerprint, read_baseline, read_fusion, unknown_to, write_baseline
 from irscope.lint.session import Options, Session
 from irscope.source import UserError
 
@@ -38,6 +38,18 @@ def test_a_file_that_is_no_baseline_is_told(tmp_path: Path) -> None:
         read_baseline(str(path))
     with pytest.raises(UserError):
         read_baseline(str(tmp_path / "missing.json"))
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("traffic", "1" + "0" * 400), ("traffic", "NaN"), ("traffic", '"12"'), ("kernels", "1e999"), ("apart", '{"dot -> add": "x"}'), ("apart", "[]"),
+])
+def test_figures_of_fusion_that_are_no_numbers_are_refused(key: str, value: str, tmp_path: Path) -> None:
+    row = {"kernels": "1", "traffic": "1.5", "policy": '"irscope"', "apart": '{"dot -> add": 1}', key: value}
+    path = tmp_path / "b.json"
+    figures = ", ".join(f'"{name}": {text}' for name, text in row.items())
+    path.write_text(f'{{"version": 1, "findings": [], "fusion": {{"m.hlo": {{{figures}}}}}}}')
+    with pytest.raises(UserError, match="what it holds of fusion is damaged"):
+        read_fusion(str(path))
 
 
 @pytest.mark.parametrize("text", ['{"findings": [], "tool": "other"}', '{"findings": {}}', "[]", "x"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,13 @@ ENTRY e {
 """
 """ALG002 at %b (equal to %a), ALG003 at %d (nobody takes it)."""
 TODAY = datetime.date(2026, 6, 1)
+
+
+def test_blank_lines_take_linear_time(tmp_path: Path) -> None:
+    began = time.process_time()
+    with pytest.raises(UserError, match="has no key 'nope'"):
+        written(tmp_path, "\n" * 40_000 + '"no\\u0070e" = 1')
+    assert time.process_time() - began < 2
 
 
 def written(folder: Path, text: str, name: str = "irscope.toml") -> Config:

@@ -36,6 +36,9 @@ REARRANGED = hlo.named("parameter copy tuple get-tuple-element")
 REMATERIALISED = "/rematted_computation/"
 """What jax writes into the names of operators that it computes again (``jax.checkpoint``)."""
 
+DEFINED = re.compile(r"^[ \t]*(?:ROOT )?%?([^\s=]+) = ", re.MULTILINE)
+"""The name that a line of HLO defines."""
+
 
 def early_signs(module: Module, on_gpu: bool = False, rewriting: Rewriting = GPU_REWRITING) -> list[str]:
     """The signs that a text is HLO from before XLA's own rewriting, for a CPU or for a GPU; empty if there are none.
@@ -86,7 +89,7 @@ def shows_passes(module: Module) -> bool:
     """
     nodes = [node for graph in module.graphs.values() for node in graph.nodes]
     named = {node.name for node in nodes if node.name == node.op.name or node.name.endswith(".0")}
-    return (any(re.search(rf"^\s*(?:ROOT )?%?{re.escape(name)} = ", module.source.text, re.MULTILINE) for name in named)
+    return ((bool(named) and any(found[1] in named for found in DEFINED.finditer(module.source.text)))
             or any(".clone" in graph.name for graph in module.graphs.values())
             or (REMATERIALISED in module.source.text and not any(node.op in BARRIERS for node in nodes)))
 

@@ -19,7 +19,7 @@ ESCAPE = re.compile(r"\\(.)")
 
 def sniff(text: str) -> bool:
     """Whether the text is such a dump."""
-    return re.search(r"^\s*(fusion_steps|gpu_device_info)\s*\{", text, re.MULTILINE) is not None
+    return re.search(r"^[ \t]*(fusion_steps|gpu_device_info)\s*\{", text, re.MULTILINE) is not None
 
 
 def read(text: str, name: str) -> FusionLog:

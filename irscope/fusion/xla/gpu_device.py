@@ -71,7 +71,7 @@ def device_named(name: str | None) -> Device:
 def device_of(text: str, name: str) -> Device:
     """The device that a target text (GpuTargetConfigProto) describes. Raises UserError when it lacks a number, or has an impossible one."""
     def number(key: str) -> float:
-        found = re.search(rf"^\s*{key}:\s*([0-9.eE+]+)", text, re.MULTILINE)
+        found = re.search(rf"^[ \t]*{key}:\s*([0-9.eE+]+)", text, re.MULTILINE)
         if found is None:
             raise UserError(f"{name} is not a target text of XLA: it has no {key}", "it begins with gpu_device_info {")
         try:

@@ -83,7 +83,7 @@ function groupNumber(g, v) {
   if (plan) {
     if (!plan.numbers) {
       plan.numbers = new Map();
-      for (const name of plan.in) for (const kernel of plan.graphs[name] ? plan.graphs[name].kernels : []) if (!plan.numbers.has(kernel)) plan.numbers.set(kernel, plan.numbers.size);
+      for (const name of plan.in) for (const kernel of Object.hasOwn(plan.graphs, name) ? plan.graphs[name].kernels : []) if (!plan.numbers.has(kernel)) plan.numbers.set(kernel, plan.numbers.size);
     }
     const mine = g.plan.kernelsOf(v);
     return mine.length === 1 ? [plan.numbers.get(g.plan.kernels[mine[0]]), g.plan.kernels[mine[0]]] : null;

@@ -13,8 +13,8 @@ function needMemory() {
 
 // The record of a graph with the live range of each buffer: born at its node, last used at ends[v]; null where there are no temporaries.
 function memoryOf(g) {
-  const record = page.memory && (!page.base || page.data === page.base) ? page.memory.graphs[g.name] : undefined;
-  if (!record) return null;
+  if (!page.memory || (page.base && page.data !== page.base) || !Object.hasOwn(page.memory.graphs, g.name)) return null;
+  const record = page.memory.graphs[g.name];
   if (!record.ends) {
     record.ends = new Int32Array(g.n).fill(-1);
     let k = 0;

@@ -111,8 +111,8 @@ function parseQuery(text) {
     if (value.kind === "regex") { const pattern = regexOf(value); return text => pattern.test(text); }
     const wanted = value.kind === "text" ? value.text.slice(1, -1) : value.text.replace(/^%+/, "");
     if (!/[*?]/.test(wanted)) return text => text === wanted;
-    const stars = new RegExp("^" + wanted.replace(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("*", "[^]*").replaceAll("?", "[^]") + "$");
-    return text => stars.test(text);
+    const pattern = [...wanted];
+    return text => fits([...text], pattern);
   }
   function regexOf(value) {
     try { return new RegExp(value.kind === "word" ? value.text : value.text.slice(1, -1)); }
@@ -135,6 +135,20 @@ function tokenise(text) {
     at += found[0].length;
   }
   return [...tokens, { kind: "end", text: "", at: text.length }];
+}
+
+// Whether letters fit a pattern, in which * is any text and ? any character. Only the last star is ever tried again: a regular expression
+// would try all of them in every combination.
+function fits(letters, wanted) {
+  let at = 0, i = 0, star = -1, tried = 0;
+  while (at < letters.length) {
+    if (wanted[i] === "*") { star = i++; tried = at; }
+    else if (i < wanted.length && (wanted[i] === "?" || wanted[i] === letters[at])) { i++; at++; }
+    else if (star < 0) return false;
+    else { i = star + 1; at = ++tried; }
+  }
+  while (wanted[i] === "*") i++;
+  return i === wanted.length;
 }
 
 // The nodes of near, deps, uses, between, dominators and postdominators: the number of their graph, and the nodes.
