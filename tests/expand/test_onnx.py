@@ -113,22 +113,35 @@ def doubling(trips: str, condition: str, stacks: bool = True) -> bytes:
                  [("go", BOOL, []), ("s2", FLOAT, [3]), *([("row", FLOAT, [3])] if stacks else [])])
     names = ["y", "rows"] if stacks else ["y"]
     return model([node("Loop", [trips, condition, "x"], names, body=body)], [("x", FLOAT, [3]), ("limit", FLOAT, [])],
-                 [(name, FLOAT, None) for name in names], {"m": np.array(100), "few": np.array(3)})
+                 [(name, FLOAT, None) for name in names], {"m": np.array(100), "few": np.array(3), "yes": np.array(True)})
 
 
 @pytest.mark.parametrize("engine", ["reference", "llvm"])
 @pytest.mark.parametrize(("trips", "limit", "ran"), [("m", 50.0, 5), ("few", 1e9, 3), ("m", 0.0, 1)])
 def test_a_loop_ends_by_its_condition_or_its_trips(engine: str, trips: str, limit: float, ran: int) -> None:
     x = np.array([0.5, 0.5, 1], np.float32)
-    y, rows = outputs(doubling(trips, ""), engine, x=x, limit=np.float32(limit))
+    y, rows = outputs(doubling(trips, "yes"), engine, x=x, limit=np.float32(limit))
     np.testing.assert_allclose(y, x * 2**ran)
     np.testing.assert_allclose(rows, np.stack([x * 2**k for k in range(1, ran + 1)]))
 
 
 def test_a_loop_without_a_bound() -> None:
     x = np.array([0.5, 0.5, 1], np.float32)
-    (y,) = outputs(doubling("", "", stacks=False), x=x, limit=np.float32(50))
+    (y,) = outputs(doubling("", "yes", stacks=False), x=x, limit=np.float32(50))
     np.testing.assert_allclose(y, x * 32)
+
+
+@pytest.mark.parametrize("engine", ["reference", "llvm"])
+@pytest.mark.parametrize(("trips", "ran"), [("few", 3), ("m", 100)])
+def test_a_loop_without_a_first_condition_ignores_that_of_its_body(engine: str, trips: str, ran: int) -> None:
+    x = np.array([0.5, 0.5, 1], np.float32)
+    (y,) = outputs(doubling(trips, "", stacks=False), engine, x=x, limit=np.float32(0))
+    np.testing.assert_array_equal(y, x * np.float32(2)**ran)
+
+
+def test_a_loop_without_trips_and_condition_does_not_end() -> None:
+    with pytest.raises(UserError, match="does not end"):
+        outputs(doubling("", "", stacks=False), x=np.ones(3, np.float32), limit=np.float32(50))
 
 
 def test_a_loop_without_a_number_of_trips_may_carry_a_sequence() -> None:
