@@ -55,6 +55,17 @@ def test_slopes_were_one_a_channel() -> None:
     np.testing.assert_allclose(one("PRelu", X.reshape(1, 2, 3), np.array([0.5, 2], np.float32), opset=6), np.where(X < 0, X * [[0.5], [2]], X).reshape(1, 2, 3))
 
 
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("stated", [None, (1, 2, 4, 3), ("a", "b", "c", "d"), (1, 2, 4, 4)])
+def test_shape_inference_counts_windows_in_the_padding_which_do_not_exist(operator: str, stated: Any) -> None:
+    """ONNX's shape inference gives four columns for opset 18; ONNX Runtime and the reference of ONNX give three."""
+    names = ["y", "places"] if operator == "MaxPool" else ["y"]
+    pool = node(operator, ["x"], names, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 0, 1, 2], ceil_mode=1)
+    data = model([pool, node("Relu", ["y"], ["z"])], [("x", FLOAT, (1, 2, 7, 6))], [("z", FLOAT, stated)], opset=18)
+    assert str(irscope.load(data).module().main().nodes[-1].type) == "f32[1,2,4,3]"
+    assert outputs(data, x=np.ones((1, 2, 7, 6), np.float32))[0].shape == (1, 2, 4, 3)
+
+
 def test_slices_were_attributes() -> None:
     np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
 
