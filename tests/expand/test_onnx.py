@@ -66,6 +66,14 @@ def test_shape_inference_counts_windows_in_the_padding_which_do_not_exist(operat
     assert outputs(data, x=np.ones((1, 2, 7, 6), np.float32))[0].shape == (1, 2, 4, 3)
 
 
+def test_clips_had_finite_bounds_from_version_6_to_10() -> None:
+    """Recorded from ONNX Runtime: the bounds are attributes with defaults, so infinities become the greatest number."""
+    x = np.array([np.inf, -np.inf, 2, -3, np.nan], np.float32)
+    top = np.finfo(np.float32).max
+    np.testing.assert_array_equal(one("Clip", x, opset=6, min=-1.0), np.array([top, -1, 2, -1, np.nan], np.float32))
+    np.testing.assert_array_equal(one("Clip", x, opset=10), np.array([top, -top, 2, -3, np.nan], np.float32))
+
+
 def test_slices_were_attributes() -> None:
     np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
 
