@@ -74,6 +74,13 @@ def test_clips_had_finite_bounds_from_version_6_to_10() -> None:
     np.testing.assert_array_equal(one("Clip", x, opset=10), np.array([top, -top, 2, -3, np.nan], np.float32))
 
 
+def test_a_resize_to_one_element_reads_the_first_one_as_pytorch_does() -> None:
+    """Recorded from ONNX Runtime: ``pytorch_half_pixel`` is 0 where the result has one element."""
+    x = np.array([[4, -2, 7, 1, 3], [0, 5, 2, 8, 6]], np.float32).reshape(1, 1, 2, 5)
+    made = one("Resize", x, None, None, [1, 1, 1, 1], opset=19, mode="cubic", coordinate_transformation_mode="pytorch_half_pixel")
+    np.testing.assert_array_equal(made, x[..., :1, :1])
+
+
 def test_slices_were_attributes() -> None:
     np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
 
