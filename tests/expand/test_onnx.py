@@ -81,6 +81,13 @@ def test_a_resize_to_one_element_reads_the_first_one_as_pytorch_does() -> None:
     np.testing.assert_array_equal(made, x[..., :1, :1])
 
 
+def test_scaled_regions_round_in_their_own_type() -> None:
+    """Recorded from ONNX Runtime: 5 times 0.7 is 3.5 in float32, and less in float64."""
+    x = np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8)
+    made = one("MaxRoiPool", x, np.array([[0, 1, 2, 7, 5]], np.float32), opset=1, pooled_shape=[2, 3], spatial_scale=0.7)
+    np.testing.assert_array_equal(made.ravel(), [18, 20, 21, 34, 36, 37])
+
+
 def test_slices_were_attributes() -> None:
     np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
 
