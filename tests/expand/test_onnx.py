@@ -88,6 +88,14 @@ def test_scaled_regions_round_in_their_own_type() -> None:
     np.testing.assert_array_equal(made.ravel(), [18, 20, 21, 34, 36, 37])
 
 
+@pytest.mark.parametrize(("mode", "want"), [("up", [0, 0, 1, 1, 1, 1]), ("nearest", [0, 0, 0, 1, 1, 1]), ("down", [0, 0, 0, 0, 0, 1])])
+def test_powers_near_the_least_one(mode: str, want: list[int]) -> None:
+    """The codes of 2^-127 and 2^-126 are 0 and 1; smaller numbers saturate."""
+    x = np.array([2**-128, 2**-127, 1.25 * 2**-127, 1.5 * 2**-127, 1.75 * 2**-127, 2**-126], np.float32)
+    made = one("Cast", x, opset=24, to=24, round_mode=mode)
+    assert made.view(np.uint8).tolist() == want
+
+
 def test_slices_were_attributes() -> None:
     np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
 
