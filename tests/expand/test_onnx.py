@@ -55,6 +55,47 @@ def test_slopes_were_one_a_channel() -> None:
     np.testing.assert_allclose(one("PRelu", X.reshape(1, 2, 3), np.array([0.5, 2], np.float32), opset=6), np.where(X < 0, X * [[0.5], [2]], X).reshape(1, 2, 3))
 
 
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("stated", [None, (1, 2, 4, 3), ("a", "b", "c", "d"), (1, 2, 4, 4)])
+def test_shape_inference_counts_windows_in_the_padding_which_do_not_exist(operator: str, stated: Any) -> None:
+    """ONNX's shape inference gives four columns for opset 18; ONNX Runtime and the reference of ONNX give three."""
+    names = ["y", "places"] if operator == "MaxPool" else ["y"]
+    pool = node(operator, ["x"], names, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 0, 1, 2], ceil_mode=1)
+    data = model([pool, node("Relu", ["y"], ["z"])], [("x", FLOAT, (1, 2, 7, 6))], [("z", FLOAT, stated)], opset=18)
+    assert str(irscope.load(data).module().main().nodes[-1].type) == "f32[1,2,4,3]"
+    assert outputs(data, x=np.ones((1, 2, 7, 6), np.float32))[0].shape == (1, 2, 4, 3)
+
+
+def test_clips_had_finite_bounds_from_version_6_to_10() -> None:
+    """Recorded from ONNX Runtime: the bounds are attributes with defaults, so infinities become the greatest number."""
+    x = np.array([np.inf, -np.inf, 2, -3, np.nan], np.float32)
+    top = np.finfo(np.float32).max
+    np.testing.assert_array_equal(one("Clip", x, opset=6, min=-1.0), np.array([top, -1, 2, -1, np.nan], np.float32))
+    np.testing.assert_array_equal(one("Clip", x, opset=10), np.array([top, -top, 2, -3, np.nan], np.float32))
+
+
+def test_a_resize_to_one_element_reads_the_first_one_as_pytorch_does() -> None:
+    """Recorded from ONNX Runtime: ``pytorch_half_pixel`` is 0 where the result has one element."""
+    x = np.array([[4, -2, 7, 1, 3], [0, 5, 2, 8, 6]], np.float32).reshape(1, 1, 2, 5)
+    made = one("Resize", x, None, None, [1, 1, 1, 1], opset=19, mode="cubic", coordinate_transformation_mode="pytorch_half_pixel")
+    np.testing.assert_array_equal(made, x[..., :1, :1])
+
+
+def test_scaled_regions_round_in_their_own_type() -> None:
+    """Recorded from ONNX Runtime: 5 times 0.7 is 3.5 in float32, and less in float64."""
+    x = np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8)
+    made = one("MaxRoiPool", x, np.array([[0, 1, 2, 7, 5]], np.float32), opset=1, pooled_shape=[2, 3], spatial_scale=0.7)
+    np.testing.assert_array_equal(made.ravel(), [18, 20, 21, 34, 36, 37])
+
+
+@pytest.mark.parametrize(("mode", "want"), [("up", [0, 0, 1, 1, 1, 1]), ("nearest", [0, 0, 0, 1, 1, 1]), ("down", [0, 0, 0, 0, 0, 1])])
+def test_powers_near_the_least_one(mode: str, want: list[int]) -> None:
+    """The codes of 2^-127 and 2^-126 are 0 and 1; smaller numbers saturate."""
+    x = np.array([2**-128, 2**-127, 1.25 * 2**-127, 1.5 * 2**-127, 1.75 * 2**-127, 2**-126], np.float32)
+    made = one("Cast", x, opset=24, to=24, round_mode=mode)
+    assert made.view(np.uint8).tolist() == want
+
+
 def test_slices_were_attributes() -> None:
     np.testing.assert_array_equal(one("Slice", X, opset=9, starts=[0, -2], ends=[1, 9]), X[:1, -2:])
 
@@ -113,22 +154,35 @@ def doubling(trips: str, condition: str, stacks: bool = True) -> bytes:
                  [("go", BOOL, []), ("s2", FLOAT, [3]), *([("row", FLOAT, [3])] if stacks else [])])
     names = ["y", "rows"] if stacks else ["y"]
     return model([node("Loop", [trips, condition, "x"], names, body=body)], [("x", FLOAT, [3]), ("limit", FLOAT, [])],
-                 [(name, FLOAT, None) for name in names], {"m": np.array(100), "few": np.array(3)})
+                 [(name, FLOAT, None) for name in names], {"m": np.array(100), "few": np.array(3), "yes": np.array(True)})
 
 
 @pytest.mark.parametrize("engine", ["reference", "llvm"])
 @pytest.mark.parametrize(("trips", "limit", "ran"), [("m", 50.0, 5), ("few", 1e9, 3), ("m", 0.0, 1)])
 def test_a_loop_ends_by_its_condition_or_its_trips(engine: str, trips: str, limit: float, ran: int) -> None:
     x = np.array([0.5, 0.5, 1], np.float32)
-    y, rows = outputs(doubling(trips, ""), engine, x=x, limit=np.float32(limit))
+    y, rows = outputs(doubling(trips, "yes"), engine, x=x, limit=np.float32(limit))
     np.testing.assert_allclose(y, x * 2**ran)
     np.testing.assert_allclose(rows, np.stack([x * 2**k for k in range(1, ran + 1)]))
 
 
 def test_a_loop_without_a_bound() -> None:
     x = np.array([0.5, 0.5, 1], np.float32)
-    (y,) = outputs(doubling("", "", stacks=False), x=x, limit=np.float32(50))
+    (y,) = outputs(doubling("", "yes", stacks=False), x=x, limit=np.float32(50))
     np.testing.assert_allclose(y, x * 32)
+
+
+@pytest.mark.parametrize("engine", ["reference", "llvm"])
+@pytest.mark.parametrize(("trips", "ran"), [("few", 3), ("m", 100)])
+def test_a_loop_without_a_first_condition_ignores_that_of_its_body(engine: str, trips: str, ran: int) -> None:
+    x = np.array([0.5, 0.5, 1], np.float32)
+    (y,) = outputs(doubling(trips, "", stacks=False), engine, x=x, limit=np.float32(0))
+    np.testing.assert_array_equal(y, x * np.float32(2)**ran)
+
+
+def test_a_loop_without_trips_and_condition_does_not_end() -> None:
+    with pytest.raises(UserError, match="does not end"):
+        outputs(doubling("", "", stacks=False), x=np.ones(3, np.float32), limit=np.float32(50))
 
 
 def test_a_loop_without_a_number_of_trips_may_carry_a_sequence() -> None:

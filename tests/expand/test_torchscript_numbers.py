@@ -282,3 +282,16 @@ def test_lists_are_not_searched_for_numbers_that_depend_on_data(line: str) -> No
     """, "%i : Long()")
     with pytest.raises(UserError, match="does not run yet|no overload of aten::index"):
         primitive(text, {"i": np.array(2)})
+
+
+def test_negative_floats_become_bytes_by_way_of_a_signed_integer() -> None:
+    """Recorded from torch 2.13: C leaves the conversion open, torch does not (``static_cast_with_inter_type``)."""
+    text = graph("""
+        %kind : int = prim::Constant[value=0]()
+        %no : bool = prim::Constant[value=0]()
+        %none : NoneType = prim::Constant()
+        %y : Tensor = aten::to(%x, %kind, %no, %no, %none)
+        return (%y)
+    """, "%x : Float(6)")
+    x = np.array([-1, -156.4, 123.9, 300.5, -0.5, nan], np.float32)
+    assert run(text, x=x)[0].tolist() == [255, 100, 123, 44, 0, 0]

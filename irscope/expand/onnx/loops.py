@@ -40,7 +40,7 @@ class Rolled:
 
 
 def loop(program: OnnxProgram, node: Node, values: Values) -> Values:
-    """``Loop``."""
+    """``Loop``. Without a first condition, that of the body is ignored, as the standard says (ONNX Runtime obeys it)."""
     own = own_operands(node)
     if len(node.bodies) != 1 or own < 2:
         raise program.fault(node, "it takes a number of trips, a condition and a body")
@@ -48,13 +48,17 @@ def loop(program: OnnxProgram, node: Node, values: Values) -> Values:
     (captured,) = captures(node, values[own:])
     most, go, state = values[0], values[1], list(values[2:own])
     require_form(program, node, own, own - 1)
+    if most is None and go is None:
+        raise program.fault(node, "it has neither a number of trips nor a condition: it does not end, because the condition that its body "
+                            "returns is ignored")
     trips = None if most is None else _number(program, node, most)
     first = None if go is None else truth(program, node, go)
 
     def run(number: Node, now: Sequence[Any]) -> tuple[Node, Values, Values]:
         start = first if first is not None else t.array(True, PRED)
         results = program.call(body, [number, start, *now, *captured])
-        return truth(program, node, results[0]), results[1:1 + len(state)], results[1 + len(state):]
+        more = truth(program, node, results[0])
+        return start if first is None else more, results[1:1 + len(state)], results[1 + len(state):]
     long = trips is not None and trips > UNROLLED and _holds(program, first)
     if (long or trips is None) and all(isinstance(s, Node) for s in state):
         made = _attempt(program, node, Rolled(node.name, -1 if trips is None else trips, first, state), run)

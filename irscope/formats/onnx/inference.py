@@ -123,18 +123,30 @@ def cost_of(node: Node) -> float:
 
 
 def fill_types(module: Module) -> None:
-    """Infer the types that neither the model states nor ONNX's shape inference finds, in place."""
+    """Infer the types that neither the model states nor ONNX's shape inference finds, in place; and those that it gets wrong."""
     for graph in module.graphs.values():
+        corrected: set[Node] = set()
         for node in graph.nodes:
-            if node.op is hlo.get_tuple_element and node.type is UNKNOWN:
+            again = not corrected.isdisjoint(node.operands)
+            before = node.type
+            if node.op is hlo.get_tuple_element and (node.type is UNKNOWN or again):
                 whole = node.operands[0].type
                 if isinstance(whole, TupleType):
                     node.type = whole.elements[node.attrs["index"]]
-            elif not node.op.is_primitive and node.op.infer is not None and _open(node.type):
+            elif not node.op.is_primitive and node.op.infer is not None and (again or _open(node.type) or _is_miscounted(node)):
                 try:
                     node.type = node.op.infer(node)
                 except TypeFault:
                     continue
+            if node.type != before and not _open(before):
+                corrected.add(node)
+
+
+def _is_miscounted(node: Node) -> bool:
+    """Whether ONNX's shape inference may find too many windows: with ``ceil_mode`` it counts those that begin in the padding at the end,
+    which ONNX's reference and runtimes leave out. Models that were saved with its types state them.
+    """
+    return bool(node.attrs.get("ceil_mode"))
 
 
 def _open(type: Type) -> bool:

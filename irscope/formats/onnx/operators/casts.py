@@ -72,10 +72,11 @@ def exponent(t: Onnx, x: Node, a: Attributes) -> Node:
     bits = t.bitcast_convert(wide, S32)
     low = t.binary("shift-right-logical", bits, t.like(bits, 23))
     rest = t.binary("and", bits, t.like(bits, (1 << 23) - 1))
+    least = t.compare("EQ", low, t.like(low, 0))  # 2^-127, the least power, is a denormal: its bit leads the fraction
     if a.round_mode == "up":
-        up = t.compare("NE", rest, t.like(rest, 0))
+        up = t.compare("GT", rest, t.select(least, t.like(rest, 1 << 22), t.like(rest, 0)))
     elif a.round_mode == "nearest":
-        up = t.compare("GE", rest, t.like(rest, 1 << 22))
+        up = t.compare("GE", rest, t.select(least, t.like(rest, 3 << 21), t.like(rest, 1 << 22)))
     else:
         up = t.compare("NE", rest, rest)
     power = t.add(low, t.convert(up, S32))

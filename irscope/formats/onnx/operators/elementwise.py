@@ -7,7 +7,7 @@ from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.graph import Node
-from irscope.graph.dtypes import F32, PRED
+from irscope.graph.dtypes import F32, F64, PRED
 from irscope.ops.faults import TypeFault
 
 UNARY = {
@@ -169,6 +169,8 @@ def is_inf(t: Onnx, a: Attributes, x: Node) -> Node:
 @operator("Clip(input, min?, max?; min: float=None, max: float=None)")
 def clip(t: Onnx, a: Attributes, x: Node, low: Node | None, high: Node | None) -> Node:
     """Between two bounds; the upper one wins where they cross. They are attributes up to version 10."""
+    if 6 <= a.version < 11 and t.dtype(x) in (F32, F64):  # the attributes have defaults, which infinities exceed
+        a.min, a.max = (-F32.largest if a.min is None else a.min), (F32.largest if a.max is None else a.max)
     if low is None and a.min is not None:
         low = t.array(a.min, t.dtype(x))
     if high is None and a.max is not None:

@@ -9,7 +9,7 @@ from irscope.formats.relay.operators.image import sampled
 from irscope.formats.relay.operators.suppression import Candidates, best_first, rows, survivors
 from irscope.formats.torchscript.operators.grids import grid_sampler
 from irscope.graph import Node
-from irscope.graph.dtypes import PRED, S32, S64
+from irscope.graph.dtypes import F64, PRED, S32, S64
 from irscope.lazy import np
 from irscope.ops.checked import at_least, real
 from irscope.ops.faults import TypeFault
@@ -103,13 +103,15 @@ def max_roi_pool(t: Onnx, a: Attributes, x: Node, rois: Node) -> Node:
     if len(a.pooled_shape) != 2 or t.shape(rois)[1] != 5:
         raise TypeFault(f"pooled_shape {a.pooled_shape} and regions {list(t.shape(rois))}: two sizes, and five numbers for each region "
                         "are needed")
-    known = np.array(t.floats(rois, "the regions")).reshape(t.shape(rois))
-    real("the scaled regions", *(known * a.spatial_scale).ravel().tolist())
+    known = np.array(t.floats(rois, "the regions"), np.float64 if t.dtype(rois) is F64 else np.float32).reshape(t.shape(rois))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.multiply(known[:, 1:], a.spatial_scale, dtype=known.dtype)  # whether 3.5 is reached decides about a row
+    real("the scaled regions", *scaled.ravel().tolist())
     (_, c, h, w), (ph, pw) = t.shape(x), (at_least(1, "a size of the result", size) for size in a.pooled_shape)
     bounded(16 * len(known) * ph * pw, "pooling the regions")
     found = []
-    for row in known:
-        left, top, right, bottom = (int(np.floor(v * a.spatial_scale + 0.5)) for v in row[1:])
+    for row, corners in zip(known, scaled, strict=True):
+        left, top, right, bottom = (int(np.floor(float(v) + 0.5)) for v in corners)
         height, width = max(bottom - top + 1, 1), max(right - left + 1, 1)
         image = t.slice_dim(x, 0, int(row[0]), int(row[0]) + 1)
         for i in range(ph):

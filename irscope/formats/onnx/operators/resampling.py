@@ -1,6 +1,7 @@
 """Resizing of images: each dimension by itself, by a selection of elements or a product with a banded matrix.
 
-Coordinates, neighbours and weights are those of ONNX's reference (onnx/reference/ops/op_resize.py).
+Coordinates, neighbours and weights are those of ONNX's reference (onnx/reference/ops/op_resize.py), but for ``pytorch_half_pixel`` to one
+element, which the standard reads at 0, as ONNX Runtime does, and the reference at -0.5.
 """
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class Line:
                     return (high - low) * (have - 1) / 2 + low * (have - 1)
                 return i * (high - low) * (have - 1) / (self.want - 1) + low * (have - 1)
             case "pytorch_half_pixel":
-                return -0.5 if self.want == 1 else (i + 0.5) / self.scale - 0.5
+                return 0.0 if self.want == 1 else (i + 0.5) / self.scale - 0.5
             case "half_pixel":
                 return (i + 0.5) / self.scale - 0.5
             case "half_pixel_symmetric":

@@ -6,7 +6,7 @@ from irscope.formats.torchscript.operators import alias, operator, view
 from irscope.formats.torchscript.strides import PRESERVE_FORMAT, Strided, contiguous, preserved
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
-from irscope.graph.dtypes import PRED, S64
+from irscope.graph.dtypes import PRED, S64, U8
 
 
 @view("detach(Tensor(a) self)", "alias(Tensor(a) self)")
@@ -35,10 +35,15 @@ def cast(t: Torch, x: Node, at: Strided | None, dtype: DType, copy: bool = False
             return ITSELF
         if at is None:
             return Unsure(x)
-    made = t.convert(x, dtype)
+    made = converted(t, x, dtype)
     if kept:
         return Copied(made, preserved(at) if at is not None else None)
     return Copied(made, contiguous(t.shape(x), memory_format or 0))
+
+
+def converted(t: Torch, x: Node, dtype: DType) -> Node:
+    """``x`` in another type. A float becomes a byte by way of a signed integer, as in torch: -1.0 is 255."""
+    return t.convert(t.convert(x, S64) if dtype is U8 and t.dtype(x).is_float else x, dtype)
 
 
 @alias("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
@@ -90,13 +95,13 @@ def to_dense(t: Torch, x: Node, at: Strided | None, dtype: int | None, masked: o
 
 @operator("to_mkldnn(Tensor self, ScalarType? dtype=None)")
 def to_mkldnn(t: Torch, x: Node, dtype: int | None) -> Node:
-    return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
+    return converted(t, x, t.dtype_number(dtype, t.dtype(x)))
 
 
 @operator("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
           "bool non_blocking=False, MemoryFormat? memory_format=None)")
 def to_copy(t: Torch, x: Node, dtype: int | None, *rest: object) -> Node:
-    return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
+    return converted(t, x, t.dtype_number(dtype, t.dtype(x)))
 
 
 def _cast(name: str, number: int) -> None:

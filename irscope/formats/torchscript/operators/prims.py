@@ -110,7 +110,7 @@ def fill(t: Torch, x: Node, value: object) -> Node:
 
 @operator("convert_element_type(Tensor a, ScalarType dtype)", namespace=SPACE, traits="cast")
 def convert_element_type(t: Torch, x: Node, dtype: int) -> Node:
-    return t.convert(x, t.dtype_number(dtype, t.dtype(x)))
+    return casts.converted(t, x, t.dtype_number(dtype, t.dtype(x)))
 
 
 # ---------------------------------------------------------------------- views and movement
