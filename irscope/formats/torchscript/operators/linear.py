@@ -215,7 +215,7 @@ def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
     x, y = t.together(*t.promote(x, y))
     if (wide := widened(t, x)) is not x:  # squares of half types overflow
         return t.convert(cosine_similarity(t, wide, widened(t, y), dim, eps), t.dtype(x))
-    d = [t.dim(x, dim)] if t.rank(x) else []
+    d = t.dims(x, dim)
     nx = t.unary("sqrt", t.sum(t.mul(x, x), d, True))
     ny = t.unary("sqrt", t.sum(t.mul(y, y), d, True))
     return t.sum(t.mul(t.div(x, t.maximum(nx, t.like(nx, eps))), t.div(y, t.maximum(ny, t.like(ny, eps)))), d)

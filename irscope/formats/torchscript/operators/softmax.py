@@ -13,7 +13,7 @@ from irscope.graph.dtypes import F32
           "special_softmax(Tensor self, int dim, ScalarType? dtype=None)")
 def softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
     x = _cast(t, x, dtype)
-    d = [t.dim(x, dim)] if t.rank(x) else []
+    d = t.dims(x, dim)
     e = t.unary("exponential", t.sub(x, t.max(x, d, True)))
     return t.div(e, t.sum(e, d, True))
 
@@ -22,7 +22,7 @@ def softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
           "special_log_softmax(Tensor self, int dim, ScalarType? dtype=None)")
 def log_softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
     x = _cast(t, x, dtype)
-    d = [t.dim(x, dim)] if t.rank(x) else []
+    d = t.dims(x, dim)
     away = t.sub(x, t.max(x, d, True))
     return t.sub(away, t.unary("log", t.sum(t.unary("exponential", away), d, True)))
 
@@ -31,7 +31,7 @@ def log_softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
 def safe_softmax(t: Torch, x: Node, dim: int, dtype: object) -> Node:
     """Softmax where rows of only -inf become 0."""
     y = softmax(t, x, dim, dtype)
-    d = [t.dim(x, dim)] if t.rank(x) else []
+    d = t.dims(x, dim)
     hidden = t.all(t.compare("EQ", x, t.like(x, float("-inf"))), d, True)
     return t.select(hidden, t.like(y, 0), y)
 
