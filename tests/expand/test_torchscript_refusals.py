@@ -42,6 +42,15 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("scaled_dot_product_attention(x, y, x)", (X, D), "different element types"),
     ("add_(x, 1)", (X > 3,), "which a tensor of pred does not hold"), ("mul_(x, 2.5)", (s64(1),), "which a tensor of s64 does not hold"),
     ("sqrt_(x)", (s64(1),), "which a tensor of s64 does not hold"), ("add_(x, y)", (f32(1), np.ones(1, np.complex64)), "c64, which"),
+    *((f"{name}(x{rest})", (X > 3,), f"aten computes no {name} of pred") for name, rest in (
+        ("sub", ", 1"), ("rsub", ", 1"), ("relu", ""), ("abs", ""), ("round", ""), ("argmax", ""), ("topk", ", 1"), ("kthvalue", ", 1"),
+        ("trace", ""), ("frac", ""))),
+    *((f"{name}(x{rest})", (s64(1, 2),), f"aten computes no {name} of s64") for name, rest in (
+        ("frac", ""), ("lerp", ", x, 0.5"), ("var_mean", ""), ("std_mean", ""))),
+    *((f"{name}(x{rest})", (np.ones(2, np.complex64),), f"aten computes no {name} of c64") for name, rest in (
+        ("sign", ""), ("floor", ""), ("atan2", ", x"), ("xlogy", ", x"), ("nansum", ""), ("logit", ""), ("lcm", ", x"))),
+    ("lcm(x, x)", (f32(1),), "aten computes no lcm of f32"), ("softmax(x, 0, None)", (s64(1, 2),), "softmax of s64 needs dtype="),
+    ("log_softmax(x, 0, None)", (np.array([True]),), "softmax of pred needs dtype="),
     ("div_(x, 2)", (s64(1),), "which a tensor of s64"),
 ]
 

@@ -32,6 +32,7 @@ from irscope.expand.torchscript import (
 from irscope.expand.torchscript.program import Given, TorchProgram
 from irscope.formats.torchscript.abstract import Scalar, Tensor, Written, tensor, tensors
 from irscope.formats.torchscript.attributes import Call
+from irscope.formats.torchscript.element_types import check_element_type
 from irscope.formats.torchscript.names import functional, qualified
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.schema import in_order
@@ -224,6 +225,8 @@ class TorchInterpreter(TorchProgram):
         choice, arguments = match
         if self.has_unsolved:
             weights.settle(self, node, name, arguments)
+        if arguments and isinstance(arguments[0], Tensor):
+            check_element_type(name, self.t.dtype(arguments[0].get()))
         if choice.style == "raw":
             return choice.function(self, *arguments)
         if name not in MOVING:

@@ -6,7 +6,8 @@ from typing import Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node
-from irscope.graph.dtypes import F32
+from irscope.graph.dtypes import F32, PRED
+from irscope.ops.faults import TypeFault
 
 
 @operator("softmax.int(Tensor self, int dim, ScalarType? dtype=None)", "_softmax(Tensor self, int dim, bool half_to_float)",
@@ -43,6 +44,8 @@ def softmin(t: Torch, x: Node, dim: int, dtype: object) -> Node:
 
 def _cast(t: Torch, x: Node, dtype: Any) -> Node:
     if isinstance(dtype, bool) or dtype is None:
+        if t.dtype(x).is_integer or t.dtype(x) is PRED:
+            raise TypeFault(f"the softmax of {t.dtype(x).name} needs dtype=")
         return t.convert(x, F32) if dtype is True else t.floating(x)
     kind: DType = t.dtype_number(dtype, F32)
     return t.convert(x, kind)
