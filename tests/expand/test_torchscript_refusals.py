@@ -68,6 +68,7 @@ VALUES: list[tuple[str, tuple[Any, ...], list[Any]]] = [
     ("nanmedian(x)", (f32(),), [NAN]), ("all(x, [], False)", (np.array([True, False]),), [[True, False]]),
     ("any(x, [], False)", (np.array([True, False]),), [[True, False]]), ("mul_(x, 2)", (f16(3),), [[6]]), ("add_(x, y)", (f32(1), f16(2)), [[3]]),
     ("max_pool2d_with_indices(x, [2, 2], [2, 2], [1, 1]) -> 2", (LOWEST,), [[[[[-INF] * 2] * 2]], [[[[0, 1], [3, 4]]]]]),
+    ("erfc(x)", (f16(1.5, 2),), [[0.033905029296875, 0.00467681884765625]]), ("round(x, 2)", (f16(1000),), [[1000]]),
     ("kl_div(x, y, 0)", (f32(-1, 2, 3), f32(0, -1, 0.5)), [[0, NAN, -1.8465736]]),
     ("scaled_dot_product_attention(x, x, x, y)", (X[:2], f32([0, -INF], [-INF, -INF])), [[[0, 1, 2, 3], [0, 0, 0, 0]]]),
     # torch 2.13's own: a factor that does not change the size, or doubles it, is ignored where the nearest element is taken.
