@@ -170,9 +170,11 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: object) -> Node:
 
 def _letters(term: str, rank: int) -> str:
     """A term with its ellipsis as digits, counted from the right."""
+    n = rank - len(term.replace("...", ""))
+    if n < 0 or ("..." not in term and n):
+        raise TypeFault(f"the subscripts {term!r} do not fit an operand of {rank} dimensions")
     if "..." not in term:
         return term
-    n = rank - (len(term) - 3)
     if n > 10:
         raise TypeFault(f"an ellipsis stands for {n} dimensions, more than 10")
     return term.replace("...", "".join(str(9 - i) for i in range(n - 1, -1, -1)))
