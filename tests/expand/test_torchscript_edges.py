@@ -156,7 +156,8 @@ def test_a_product_or_a_range_that_is_none_is_refused(text: str, arrays: tuple[A
 
 
 @pytest.mark.parametrize(("equation", "shape", "message"), [
-    ("ij->k", (2, 3), "the result names k, which no operand has"), ("...->...", (1,) * 11, "an ellipsis stands for 11 dimensions"),
+    ("ijk", (2, 3), "the subscripts 'ijk' do not fit an operand of 2 dimensions"), ("i->i", (2, 3), "do not fit"),
+    ("ijk...->i", (2, 3), "do not fit"), ("ij->k", (2, 3), "the result names k, which no operand has"), ("...->...", (1,) * 11, "an ellipsis stands for 11 dimensions"),
 ])
 def test_an_equation_names_dimensions_of_its_operands(equation: str, shape: tuple[int, ...], message: str) -> None:
     text = graph(f"""

@@ -18,7 +18,9 @@ from irscope.formats.torchscript.abstract import Copied, Decision, Itself, Restr
 from irscope.formats.torchscript.layouts import allocated, may_be_view, stated
 from irscope.formats.torchscript.memory import check_places, read_places, write_places
 from irscope.formats.torchscript.strides import contiguous
-from irscope.graph import Node, TupleType
+from irscope.formats.torchscript.torch import Torch
+from irscope.graph import DType, Node, TupleType
+from irscope.graph.dtypes import PRED
 from irscope.ops.faults import TypeFault
 
 
@@ -130,6 +132,21 @@ def write(program: TorchProgram, target: Tensor, value: Node) -> None:
         announce(program, region.storage)
         region.storage.set(write_places(t, whole, at, layout, value))
     target.known = None
+
+
+def write_result(program: TorchProgram, target: Tensor, result: Node) -> None:
+    """Write the result of an operator in the type and sizes of the tensor. Raises TypeFault where aten refuses that type."""
+    before = target.get()
+    write(program, target, program.t.broadcast_to(fitted(program.t, result, program.t.dtype(before)), program.t.shape(before)))
+
+
+def fitted(t: Torch, result: Node, dtype: DType) -> Node:
+    """``result`` in the type of a tensor that is written: not complex numbers as real ones, floats as integers, or numbers as bools."""
+    made = t.dtype(result)
+    loses = (made.is_complex and not dtype.is_complex) or (made.is_float and dtype.is_integer) or (made is not PRED and dtype is PRED)
+    if loses:
+        raise TypeFault(f"the result has {made.name}, which a tensor of {dtype.name} does not hold")
+    return t.convert(result, dtype)
 
 
 def announce(program: TorchProgram, storage: TensorStorage) -> None:

@@ -100,8 +100,7 @@ def _in_place(program: TorchProgram, node: Node, name: str, values: list[object]
     target, made = values[0], apply(program, node, name[:-1], values)
     if not isinstance(target, BatchedRow) or not isinstance(made, BatchedRow) or made.levels != target.levels:
         raise TypeFault("a vmap writes to a tensor that is the same for all rows, which torch refuses as well")
-    t, before = program.t, target.whole.get()
-    aliases.write(program, target.whole, t.broadcast_to(t.convert(made.whole.get(), t.dtype(before)), t.shape(before)))
+    aliases.write_result(program, target.whole, made.whole.get())
     return target
 
 

@@ -32,6 +32,7 @@ from irscope.expand.torchscript import (
 from irscope.expand.torchscript.program import Given, TorchProgram
 from irscope.formats.torchscript.abstract import Scalar, Tensor, Written, tensor, tensors
 from irscope.formats.torchscript.attributes import Call
+from irscope.formats.torchscript.element_types import check_element_type
 from irscope.formats.torchscript.names import functional, qualified
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.schema import in_order
@@ -224,6 +225,8 @@ class TorchInterpreter(TorchProgram):
         choice, arguments = match
         if self.has_unsolved:
             weights.settle(self, node, name, arguments)
+        if arguments and isinstance(arguments[0], Tensor):
+            check_element_type(name, self.t.dtype(arguments[0].get()))
         if choice.style == "raw":
             return choice.function(self, *arguments)
         if name not in MOVING:
@@ -275,10 +278,10 @@ class TorchInterpreter(TorchProgram):
         if target.region.base is None and not target.storage.shared and self.t.shape(result.get()) != self.t.shape(before):
             # Some products accept any operand and resize it to the shape of the result.
             aliases.announce(self, target.storage)
-            target.storage.set(self.t.convert(result.get(), self.t.dtype(before)))
+            target.storage.set(aliases.fitted(self.t, result.get(), self.t.dtype(before)))
             target.region.layout, target.known = result.layout, None
             return target
-        aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
+        aliases.write_result(self, target, result.get())
         return target
 
     def _each_in_place(self, node: Node, plain: str, targets: list[Any], values: list[Any]) -> list[Any]:
@@ -287,8 +290,7 @@ class TorchInterpreter(TorchProgram):
         if not isinstance(results, list):
             raise TypeFault(f"{plain} does not return a list, so that it has no form that writes one")
         for target, result in in_step("the written tensors and the results", tensors(targets), tensors(results)):
-            before = target.get()
-            aliases.write(self, target, self.t.broadcast_to(self.t.convert(result.get(), self.t.dtype(before)), self.t.shape(before)))
+            aliases.write_result(self, target, result.get())
         return targets
 
     def _missing(self, node: Node) -> Any:

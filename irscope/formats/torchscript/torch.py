@@ -134,10 +134,10 @@ class Torch(Tensors):
 
     def swap(self, x: Node, a: int, b: int) -> Node:
         """``x`` with two dimensions exchanged."""
+        a, b = self.dim(x, a), self.dim(x, b)
         if self.rank(x) == 0:
             return x
         order = list(range(self.rank(x)))
-        a, b = self.dim(x, a), self.dim(x, b)
         order[a], order[b] = order[b], order[a]
         return self.transpose(x, order)
 

@@ -31,7 +31,10 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
     t.shape_of(v, 2)
     t.shape_of(q, 2)
     scale = 1 / sqrt(nonzero("the size of a query", t.shape(q)[-1])) if scale is None else scale
+    t.alike(q, k, v)
     kind = t.dtype(q)
+    if not kind.is_float and not kind.is_complex:
+        raise TypeFault(f"attention is of floating point numbers, not {kind.name}")
     if kind.storage < 4:  # torch multiplies and takes the softmax of half precision in float32: scores of 40 have steps of 1/4 in bfloat16
         q, k, v = (t.convert(x, F32) for x in (q, k, v))
     n = t.rank(k)
@@ -45,6 +48,8 @@ def scaled_dot_product_attention(t: Torch, q: Node, k: Node, v: Node, mask: Node
         if not causal:
             empty = t.unary("not", t.any(mask, [t.rank(mask) - 1], True))
     elif mask is not None:
+        hidden = t.compare("EQ", mask, t.like(mask, float("-inf")))
+        empty = t.all(hidden, [t.rank(mask) - 1], True)
         scores = t.add(scores, t.convert(mask, t.dtype(scores)))
     last = [t.rank(scores) - 1]
     e = t.unary("exponential", t.sub(scores, t.max(scores, last, True)))

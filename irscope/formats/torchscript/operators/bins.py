@@ -7,7 +7,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S32, S64
-from irscope.ops.checked import at_least
+from irscope.ops.checked import at_least, real
 from irscope.ops.faults import TypeFault
 
 
@@ -70,6 +70,11 @@ def bincount(t: Torch, x: Node, weights: Node | None, least: int) -> Node:
 def histc(t: Torch, x: Node, bins: int, low: float, high: float) -> Node:
     """Counts of elements in equal bins; with equal ends the bins reach from the smallest to the largest element."""
     at_least(1, "bins", bins)
+    real("the ends of the bins", low, high)
+    if low > high:
+        raise TypeFault(f"the bins reach from {low} to {high}")
+    if not t.dtype(x).is_float:
+        raise TypeFault(f"it counts floating point numbers, not {t.dtype(x).name}")
     flat = t.floating(t.reshape(x, (prod(t.shape(x)),)))
     if low == high:
         first, last = t.min(flat, [0]), t.max(flat, [0])

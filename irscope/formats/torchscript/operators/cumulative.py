@@ -11,23 +11,23 @@ from irscope.ops.checked import at_least
 
 @operator("cumsum(Tensor self, int dim, *, ScalarType? dtype=None)")
 def cumsum(t: Torch, x: Node, dim: int, dtype: int | None) -> Node:
-    x = accumulating(t, x, dtype)
-    return t.cumulative("add", x, t.dim(x, dim), 0) if t.rank(x) else x
+    d, x = t.dim(x, dim), accumulating(t, x, dtype)
+    return t.cumulative("add", x, d, 0) if t.rank(x) else x
 
 
 @operator("cumprod(Tensor self, int dim, *, ScalarType? dtype=None)")
 def cumprod(t: Torch, x: Node, dim: int, dtype: int | None) -> Node:
-    x = accumulating(t, x, dtype)
-    return t.cumulative("multiply", x, t.dim(x, dim), 1) if t.rank(x) else x
+    d, x = t.dim(x, dim), accumulating(t, x, dtype)
+    return t.cumulative("multiply", x, d, 1) if t.rank(x) else x
 
 
 def _cumulative_extreme(name: str, hlo: str, largest: bool) -> None:
     @operator(f"{name}(Tensor self, int dim)")
     def cumulative(t: Torch, x: Node, dim: int) -> tuple[Node, Node]:
         """Values, and the last index that attains each."""
+        d = t.dim(x, dim)
         if t.rank(x) == 0:
             return x, t.array(0, S64)
-        d = t.dim(x, dim)
         values = t.cumulative(hlo, x, d, t.dtype(x).lowest if largest else t.dtype(x).highest)
         reached = t.binary("or", t.compare("EQ", x, values), t.compare("NE", x, x))  # NaN is the extreme from there on
         at = t.select(reached, t.iota(t.shape(x), d, S64), t.full(t.shape(x), 0, S64))
@@ -40,9 +40,9 @@ _cumulative_extreme("cummin", "minimum", False)
 
 @operator("logcumsumexp(Tensor self, int dim)")
 def logcumsumexp(t: Torch, x: Node, dim: int) -> Node:
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         return x
-    d = t.dim(x, dim)
     n, step = t.shape(x)[d], 1
     # Doubles the summed range in each round. One maximum for all would make exponentials far below it vanish.
     while step < n:

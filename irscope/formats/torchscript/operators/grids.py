@@ -51,6 +51,7 @@ def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners
     else:
         places = [_bounded(t, v, n, padding, corners) for v, n in zip(places, sizes, strict=True)]
         if mode == NEAREST:
+            places = [t.select(t.compare("EQ", v, v), v, t.like(v, -1)) for v in places]  # NaN is outside
             y = sample([t.convert(t.unary("round-nearest-even", v), S64) for v in places])
         else:
             y = _linear(t, places, sample)
@@ -74,7 +75,9 @@ def _bounded(t: Torch, v: Node, n: int, padding: int, corners: bool) -> Node:
         rest = t.binary("remainder", v, t.like(v, span))
         flips = t.binary("remainder", t.unary("floor", t.scale(v, 1 / span)), t.like(v, 2))
         v = t.plus(t.select(t.compare("EQ", flips, t.like(v, 0)), rest, t.sub(t.like(v, span), rest)), low)
-    return t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, n - 1)) if padding != ZEROS else v
+    if padding == ZEROS:
+        return v
+    return t.minimum(t.select(t.compare("GT", v, t.like(v, 0)), v, t.like(v, 0)), t.like(v, n - 1))  # NaN is at the border
 
 
 Sample = Callable[[list[Node]], Node]

@@ -64,20 +64,22 @@ def embedding_bag(t: Torch, weight: Node, indices: Node, offsets: Node, scale: b
 
 @operator("index_select(Tensor self, int dim, Tensor index)")
 def index_select(t: Torch, x: Node, dim: int, index: Node) -> Node:
+    d = t.dim(x, dim)
+    t.shape_of(index, 0, 1)
     if t.rank(x) == 0:
         return x
-    t.shape_of(index, 0, 1)
-    return t.take(x, index if t.rank(index) else t.reshape(index, (1,)), t.dim(x, dim))
+    return t.take(x, index if t.rank(index) else t.reshape(index, (1,)), d)
 
 
 @operator("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)")
 def gather(t: Torch, x: Node, dim: int, index: Node, sparse: bool) -> Node:
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         return t.broadcast_to(x, t.shape(index))
     if prod(t.shape(index)) == 0:
         return t.full(t.shape(index), 0, t.dtype(x))
-    _require_inside(t, x, t.dim(x, dim), index)
-    return t.gather_elements(x, index if t.rank(index) else t.reshape(index, (1,) * t.rank(x)), t.dim(x, dim))
+    _require_inside(t, x, d, index)
+    return t.gather_elements(x, index if t.rank(index) else t.reshape(index, (1,) * t.rank(x)), d)
 
 
 def _require_inside(t: Torch, x: Node, d: int, index: Node) -> None:
@@ -114,7 +116,7 @@ class IndexedPlaces:
 
     def __init__(self, t: Torch, x: Node, indices: list[Node | None]) -> None:
         shape = t.shape(x)
-        indices = _without_masks(t, indices)
+        indices = _without_masks(t, x, indices)
         self.dims = [d for d, i in enumerate(indices) if i is not None]
         given = [wrapped(t, i, shape[d]) for d, i in enumerate(indices) if i is not None]
         if not given:
@@ -136,11 +138,14 @@ def is_mask(t: Torch, index: Node) -> bool:
     return t.dtype(index) in (PRED, U8)
 
 
-def _without_masks(t: Torch, indices: list[Node | None]) -> list[Node | None]:
-    """Replace masks by the indices of their true elements, one index for each of their dimensions."""
+def _without_masks(t: Torch, x: Node, indices: list[Node | None]) -> list[Node | None]:
+    """Replace masks by the indices of their true elements, one index for each of their dimensions, whose sizes they have."""
     out: list[Node | None] = []
     for i in indices:
         if i is not None and is_mask(t, i):
+            covered = t.shape(x)[len(out):len(out) + t.rank(i)]
+            if t.shape(i) != covered:
+                raise TypeFault(f"a mask of the sizes {list(t.shape(i))} does not fit the sizes {list(covered)} that it indexes")
             out += coordinates(t, true_places(t, i), t.shape(i))
         else:
             out.append(i)
@@ -165,17 +170,18 @@ def index(t: Torch, x: Node, indices: list[Node | None]) -> Node:
           "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)",
           "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False)")
 def index_put(t: Torch, x: Node, indices: list[Node | None], values: Node, accumulate: bool, unsafe: bool = False) -> Node:
+    t.alike(x, values)
     masks = [(d, i) for d, i in enumerate(indices) if i is not None and is_mask(t, i)]
     if len(masks) == 1 and sum(i is not None for i in indices) == 1 and prod(t.shape(values)) == 1:
         d, mask = masks[0]
         shape = (*t.shape(mask), *(1,) * (t.rank(x) - d - t.rank(mask)))
-        value = t.convert(t.reshape(values, ()), t.dtype(x))
+        value = t.reshape(values, ())
         return t.select(t.reshape(truth(t, mask), shape), t.add(x, value) if accumulate else value, x)
     p = IndexedPlaces(t, x, indices)
     n, shape = len(p.shape), t.shape(x)
     before = sum(1 for d in p.kept if d < p.at) if p.at else 0
     kept = [shape[d] for d in p.kept]
-    updates = t.broadcast_to(t.convert(values, t.dtype(x)), (*kept[:before], *p.shape, *kept[before:]))
+    updates = t.broadcast_to(values, (*kept[:before], *p.shape, *kept[before:]))
     windows = tuple(range(before)) + tuple(range(before + n, n + len(kept)))
     return t.scatter(x, p.starts(t), updates, "add" if accumulate else None, window_dims=windows, inserted=tuple(p.dims))
 
@@ -239,19 +245,21 @@ def masked_select(t: Torch, x: Node, mask: Node) -> Node:
 
 def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
     """Elements of ``source`` written at ``x[index[i, j], j]`` for dimension 0, and so on; without an index ``x`` itself."""
+    t.alike(x, source)
+    d = t.dim(x, dim)
     if 0 in t.shape(index):
         return x
     if t.rank(x) == 0:
         return t.reshape(scattered(t, t.reshape(x, (1,)), 0, t.reshape(index, (1,)), t.reshape(source, (1,)), combine), ())
     if t.rank(x) == 1:
         index, source = (v if t.rank(v) else t.reshape(v, (1,)) for v in (index, source))
-    d, shape = t.dim(x, dim), t.shape_of(index, t.rank(x), t.rank(x))
+    shape = t.shape_of(index, t.rank(x), t.rank(x))
     t.shape_of(source, t.rank(x), t.rank(x))
     _require_inside(t, x, d, index)
     index = t.convert(index, S64)
     parts = [index if i == d else t.iota(shape, i, S64) for i in range(len(shape))]
     starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))
-    updates = t.convert(t.slice(source, [0] * len(shape), list(shape)), t.dtype(x))
+    updates = t.slice(source, [0] * len(shape), list(shape))
     every = tuple(range(len(shape)))
     return t.scatter(x, starts, updates, combine, inserted=every)
 
@@ -319,6 +327,8 @@ def averaged(t: Torch, y: Node, touched: Node, reduce: str, include_self: bool) 
 @operator("index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)")
 def index_reduce(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str, include_self: bool) -> Node:
     combine, neutral = reduction(t, x, reduce)
+    if reduce == "sum":
+        raise TypeFault("the reductions of index_reduce are prod, amax, amin and mean: index_add sums")
     touched = _rows(t, t.full(t.shape(x), 0, S64), dim, index, t.full(t.shape(source), 1, S64), "add")
     base = x if include_self else t.select(t.compare("GT", touched, t.like(touched, 0)), t.like(x, neutral), x)
     return averaged(t, _rows(t, base, dim, index, source, combine), touched, reduce, include_self)
@@ -346,6 +356,8 @@ def index_copy(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
 @operator("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value)",
           "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value)")
 def index_fill(t: Torch, x: Node, dim: int, index: Node, value: object) -> Node:
+    if isinstance(value, Node):
+        t.shape_of(value, 0, 0)
     d = t.dim(x, dim)
     n = prod(t.shape(index))
     shape = tuple(n if i == d else s for i, s in enumerate(t.shape(x) or (1,)))
@@ -354,20 +366,25 @@ def index_fill(t: Torch, x: Node, dim: int, index: Node, value: object) -> Node:
 
 def _rows(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
     """Writes slices along one dimension at indices."""
+    t.alike(x, source)
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         return t.reshape(_rows(t, t.reshape(x, (1,)), 0, index, t.reshape(source, (prod(t.shape(index)),)), combine), ())
     if t.rank(source) == 0:
         source = t.reshape(source, (1,) * t.rank(x))
-    d = t.dim(x, dim)
     n = prod(t.shape(index))
     starts = t.reshape(wrapped(t, index, t.shape(x)[d]), (n, 1))
+    wanted = tuple(n if i == d else size for i, size in enumerate(t.shape(x)))
+    if t.shape(source) != wanted:
+        raise TypeFault(f"the source has the sizes {list(t.shape(source))}, and {list(wanted)} are written")
     windows = tuple(i for i in range(t.rank(x)) if i != d)
-    return t.scatter(x, starts, t.convert(source, t.dtype(x)), combine, window_dims=windows, inserted=(d,))
+    return t.scatter(x, starts, source, combine, window_dims=windows, inserted=(d,))
 
 
 @operator("masked_scatter(Tensor self, Tensor mask, Tensor source)")
 def masked_scatter(t: Torch, x: Node, mask: Node, source: Node) -> Node:
     """The next element of ``source`` wherever the mask is true."""
+    t.alike(x, source)
     x, mask = t.together(x, truth(t, mask))
     flat = t.reshape(mask, (prod(t.shape(x)),))
     at = t.plus(t.cumulative("add", t.convert(flat, S64), 0, 0), -1)

@@ -45,8 +45,8 @@ def _step(have: int, want: int, scale: float | None) -> float:
 
 def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]:
     """The element of the input that each result element is."""
-    factor = np.float32(_step(have, want, scale))
     table("the places of a resized dimension", want)
+    factor = np.float32(_step(have, want, scale))
     return [min(floor((i + (0.5 if exact else 0.0)) * factor), have - 1) for i in range(want)]
 
 
@@ -62,9 +62,13 @@ def resize(t: Torch, x: Node, d: int, want: int, how: Interpolation, scale: floa
     """Resize one dimension of ``x``."""
     mode, align = how.mode, how.align
     have = t.shape(x)[d]
+    if mode == "nearest" and t.rank(x) < 5 and want in (have, 2 * have):
+        scale = None  # ATen ignores the factor there, except for volumes
     if mode in ("nearest", "exact"):
         at = nearest(have, want, mode == "exact", scale)
         return x if at == list(range(have)) else t.take(x, t.array(at, S64), d)
+    if have == want and (mode != "cubic" or t.dtype(x) is U8):  # ATen ignores the factor there
+        return x
     # One product with a banded matrix: few distinct weights, and matrix products are fast.
     matrix = band(have, want, mode, align, scale)
     if t.dtype(x) is U8:

@@ -57,7 +57,7 @@ for _name, _rank, _dim in (("hstack", 1, 1), ("vstack", 2, 0), ("column_stack", 
 
 @operator("flip(Tensor self, int[] dims)")
 def flip(t: Torch, x: Node, dims: list[int]) -> Node:
-    return t.reverse(x, [t.dim(x, d) for d in dims])
+    return t.reverse(x, t.dims(x, dims) if dims else [])
 
 
 @operator("fliplr(Tensor self)")

@@ -170,9 +170,11 @@ def einsum(t: Torch, equation: str, tensors: list[Node], path: object) -> Node:
 
 def _letters(term: str, rank: int) -> str:
     """A term with its ellipsis as digits, counted from the right."""
+    n = rank - len(term.replace("...", ""))
+    if n < 0 or ("..." not in term and n):
+        raise TypeFault(f"the subscripts {term!r} do not fit an operand of {rank} dimensions")
     if "..." not in term:
         return term
-    n = rank - (len(term) - 3)
     if n > 10:
         raise TypeFault(f"an ellipsis stands for {n} dimensions, more than 10")
     return term.replace("...", "".join(str(9 - i) for i in range(n - 1, -1, -1)))
@@ -215,7 +217,7 @@ def cosine_similarity(t: Torch, x: Node, y: Node, dim: int, eps: float) -> Node:
     x, y = t.together(*t.promote(x, y))
     if (wide := widened(t, x)) is not x:  # squares of half types overflow
         return t.convert(cosine_similarity(t, wide, widened(t, y), dim, eps), t.dtype(x))
-    d = [t.dim(x, dim)] if t.rank(x) else []
+    d = t.dims(x, dim)
     nx = t.unary("sqrt", t.sum(t.mul(x, x), d, True))
     ny = t.unary("sqrt", t.sum(t.mul(y, y), d, True))
     return t.sum(t.mul(t.div(x, t.maximum(nx, t.like(nx, eps))), t.div(y, t.maximum(ny, t.like(ny, eps)))), d)

@@ -6,6 +6,7 @@ from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED
+from irscope.ops.faults import TypeFault
 
 
 def _bitwise(name: str, hlo: str) -> None:
@@ -112,7 +113,11 @@ def where(t: Torch, condition: Node, x: object, y: object) -> Node:
 @operator("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
           work="movement")
 def masked_fill(t: Torch, x: Node, mask: Node, value: object) -> Node:
-    return t.select(truth(t, mask), t.as_tensor(value, t.dtype(x)), x)
+    if t.dtype(mask) is not PRED:
+        raise TypeFault(f"a mask has bools, not {t.dtype(mask).name}")
+    if isinstance(value, Node):
+        t.shape_of(value, 0, 0)
+    return t.select(mask, t.as_tensor(value, t.dtype(x)), x)
 
 
 @operator("clamp(Tensor self, Scalar? min=None, Scalar? max=None)", "clip(Tensor self, Scalar? min=None, Scalar? max=None)",

@@ -12,6 +12,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.ops.checked import nonzero
+from irscope.ops.faults import TypeFault
 
 
 def reduced(t: Torch, x: Node, reduction: int) -> Node:
@@ -73,7 +74,7 @@ def kl_div(t: Torch, x: Node, y: Node, reduction: int, log_target: bool) -> Node
     if log_target:
         loss = t.mul(t.unary("exponential", y), t.sub(y, x))
     else:
-        log = t.select(t.compare("GT", y, t.like(y, 0)), t.unary("log", y), t.like(y, 0))
+        log = t.select(t.compare("EQ", y, t.like(y, 0)), t.like(y, 0), t.unary("log", y))
         loss = t.mul(y, t.sub(log, x))
     return reduced(t, loss, reduction)
 
@@ -81,6 +82,11 @@ def kl_div(t: Torch, x: Node, y: Node, reduction: int, log_target: bool) -> Node
 def picked(t: Torch, log: Node, target: Node, w: Node | None, reduction: int, ignored: int) -> Node:
     """Negative log likelihood at class indices in dimension 1 (or 0 of a vector)."""
     d = 1 if t.rank(log) > 1 else 0
+    sizes = t.shape_of(log, 1)
+    if t.shape(target) != (*sizes[:d], *sizes[d + 1:]):
+        raise TypeFault(f"targets of the sizes {list(t.shape(target))} do not fit predictions of the sizes {list(sizes)}")
+    if w is not None and t.shape(w) != (sizes[d],):
+        raise TypeFault(f"{sizes[d]} classes have weights of the sizes {list(t.shape(w))}")
     valid = t.compare("NE", target, t.like(target, ignored))
     safe = t.select(valid, target, t.like(target, 0))
     value = t.gather_elements(log, t.unsqueeze(safe, d), d)

@@ -14,11 +14,15 @@ from irscope.ops.faults import TypeFault
 
 def vector_norm(t: Torch, x: Node, order: float, dims: list[int], keep: bool) -> Node:
     """The ``order``-norm along dimensions; that of half types in float32, where squares do not overflow."""
+    if not isinstance(order, int | float):
+        raise TypeFault("the order of a norm is a real number that the text states")
     x = t.floating(x)
     wide = widened(t, x)
     if wide is not x:
         return t.convert(vector_norm(t, wide, order, dims, keep), t.dtype(x))
     size = t.unary("abs", x)
+    if (order < 0 or order == float("inf")) and 0 in [t.shape(x)[d] for d in dims]:
+        raise TypeFault(f"the {order}-norm of no elements")
     if order == float("inf"):
         return t.max(size, dims, keep)
     if order == float("-inf"):

@@ -162,7 +162,7 @@ def _starts(t: Torch, x: Node, pool: PoolWindow) -> list[list[tuple[int, int, in
 def _indices(t: Torch, x: Node, pool: PoolWindow) -> Node:
     """The flat index in its plane of each window's first largest element."""
     starts = _starts(t, x, pool)
-    return _chosen(t, _windows(t, x, pool.n, starts, t.dtype(x).lowest), _windows(t, _flat_index(t, x, pool.n), pool.n, starts, 0))
+    return _chosen(t, _windows(t, x, pool.n, starts, t.dtype(x).lowest), _windows(t, _flat_index(t, x, pool.n), pool.n, starts, -1))
 
 
 def offsets(t: Torch, x: Node, pool: PoolWindow) -> Node:
@@ -188,12 +188,12 @@ def places(t: Torch, within: Node, pool: PoolWindow, size: list[int]) -> Node:
 
 
 def _chosen(t: Torch, values: list[Node], at: list[Node]) -> Node:
-    """The place of the first largest value, where NaN is the largest."""
+    """The place of the first largest value, where NaN is the largest. A place of padding is -1, and any other is chosen before it."""
     if not values:
         raise TypeFault("a window has no elements")
     best, chosen = values[0], at[0]
     for value, place in zip(values[1:], at[1:], strict=True):
-        better = t.compare("GT", value, best)
+        better = t.binary("or", t.compare("GT", value, best), t.compare("LT", chosen, t.like(chosen, 0)))
         if t.dtype(value).is_float:
             better = t.binary("or", better, t.compare("NE", value, value))
         best, chosen = t.select(better, value, best), t.select(better, place, chosen)

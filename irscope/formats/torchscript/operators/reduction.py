@@ -94,6 +94,8 @@ def extreme(t: Torch, x: Node, dim: int | None, keep: bool, largest: bool) -> tu
         return t.convert(value, PRED), at
     flat = dim is None
     rank = t.rank(x)
+    if dim is not None:
+        t.dim(x, dim)
     if dim is None or rank == 0:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
     d = t.dim(x, dim)
@@ -129,7 +131,8 @@ def _logical(name: str) -> None:
     @operator(f"{name}(Tensor self)", f"{name}.dim(Tensor self, int dim, bool keepdim=False)",
               f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False)")
     def reduced(t: Torch, x: Node, dim: Any = None, keep: bool = False) -> Node:
-        y = (t.any if name == "any" else t.all)(truth(t, x), t.dims(x, dim), keep)
+        dims = [] if dim == [] else t.dims(x, dim)  # unlike a sum, it reduces no dimension where the list is empty
+        y = (t.any if name == "any" else t.all)(truth(t, x), dims, keep)
         return t.convert(y, U8) if t.dtype(x) is U8 else y  # torch keeps uint8, as old programs expect
 
 

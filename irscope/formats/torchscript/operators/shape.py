@@ -102,9 +102,11 @@ def reshape_as(t: Torch, x: Node, at: Strided | None, other: Node) -> Decision:
 
 @alias("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1)", traits="dense-view")
 def flatten(t: Torch, x: Node, at: Strided | None, start: int, end: int) -> Decision:
+    s, e = t.dim(x, start), t.dim(x, end)
     if t.rank(x) == 0:
         return reshaped(t, (1,))
-    s, e = t.dim(x, start), t.dim(x, end)
+    if s > e:
+        raise TypeFault(f"dimension {start} comes after dimension {end}, to which it is flattened")
     if s == e:
         return ITSELF
     shape = t.shape(x)
@@ -174,8 +176,8 @@ def unsqueeze(t: Torch, x: Node, dim: int) -> TensorView:
       "swapdims(Tensor(a) self, int dim0, int dim1)")
 def transpose(t: Torch, x: Node, a: int, b: int) -> TensorView:
     order = list(range(t.rank(x)))
+    a, b = t.dim(x, a), t.dim(x, b)
     if order:
-        a, b = t.dim(x, a), t.dim(x, b)
         order[a], order[b] = order[b], order[a]
     return transposed(t, order)
 

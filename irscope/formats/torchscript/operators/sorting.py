@@ -12,9 +12,9 @@ from irscope.ops.faults import TypeFault
 
 def ordered(t: Torch, x: Node, dim: int, descending: bool) -> tuple[Node, Node]:
     """Values and Long indices along a dimension; equal values keep their order."""
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         return x, t.array(0, S64)
-    d = t.dim(x, dim)
     values = t.convert(x, S64) if t.dtype(x) is PRED else x
     values, at = t.sort([values, t.iota(t.shape(x), d, S64)], d, descending)
     return t.convert(values, t.dtype(x)), at
@@ -47,20 +47,29 @@ def msort(t: Torch, x: Node) -> Node:
 
 @operator("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)")
 def topk(t: Torch, x: Node, k: int, dim: int, largest: bool, in_order: bool) -> tuple[Node, Node]:
+    d = t.dim(x, dim)
+    _check_rank(t, x, d, k, 0)
     if t.rank(x) == 0:
         return x, t.array(0, S64)
-    d = t.dim(x, dim)
     values, at = ordered(t, x, d, largest)
     return t.slice_dim(values, d, 0, k), t.slice_dim(at, d, 0, k)
 
 
 @operator("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)")
 def kthvalue(t: Torch, x: Node, k: int, dim: int, keep: bool) -> tuple[Node, Node]:
+    d = t.dim(x, dim)
+    _check_rank(t, x, d, k, 1)
     if t.rank(x) == 0:
         return x, t.array(0, S64)
-    d = t.dim(x, dim)
     values, at = ordered(t, x, d, False)
     return _at(t, values, d, k - 1, keep), _at(t, at, d, k - 1, keep)
+
+
+def _check_rank(t: Torch, x: Node, d: int, k: int, least: int) -> None:
+    """Raise TypeFault where a dimension has fewer than ``k`` elements, or ``k`` is less than ``least``; a scalar is one element."""
+    n = t.shape(x)[d] if t.rank(x) else 1
+    if not least <= k <= n:
+        raise TypeFault(f"k is {k}, and the dimension has {n} elements")
 
 
 def _at(t: Torch, x: Node, d: int, i: int, keep: bool) -> Node:
@@ -71,6 +80,8 @@ def _at(t: Torch, x: Node, d: int, i: int, keep: bool) -> Node:
 @operator("median(Tensor self)")
 def median_all(t: Torch, x: Node) -> Node:
     n = prod(t.shape(x))
+    if n == 0 and t.dtype(x).is_float:
+        return t.array(float("nan"), t.dtype(x))
     flat = t.reshape(x, (n,))
     return _with_nan(t, flat, _at(t, ordered(t, flat, 0, False)[0], 0, (n - 1) // 2, False), [0], False)
 
@@ -78,9 +89,9 @@ def median_all(t: Torch, x: Node) -> Node:
 @operator("median.dim(Tensor self, int dim, bool keepdim=False)")
 def median(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
     """The lower of the two middle values."""
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         return x, t.array(0, S64)
-    d = t.dim(x, dim)
     values, at = ordered(t, x, d, False)
     middle = (t.shape(x)[d] - 1) // 2
     value, place = _with_nan(t, x, _at(t, values, d, middle, keep), [d], keep), _at(t, at, d, middle, keep)
@@ -105,7 +116,7 @@ def quantile(t: Torch, x: Node, q: float, dim: int | None, keep: bool, interpola
     _check_quantile(t, x, interpolation)
     if dim is None:
         x, dim = t.reshape(x, (prod(t.shape(x)),)), 0
-    d = t.dim(x, dim) if t.rank(x) else 0
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         x = t.reshape(x, (1,))
         return quantile(t, x, q, 0, False, interpolation)
@@ -182,17 +193,19 @@ def nanquantiles(t: Torch, x: Node, q: object, dim: int | None, keep: bool, inte
 
 @operator("nanmedian(Tensor self)")
 def nanmedian_all(t: Torch, x: Node) -> Node:
+    if 0 in t.shape(x):
+        return median_all(t, x)
     return nanmedian(t, t.reshape(x, (prod(t.shape(x)),)), 0, False)[0]
 
 
 @operator("nanmedian.dim(Tensor self, int dim, bool keepdim=False)")
 def nanmedian(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
     """The lower of the two middle values among those that are numbers."""
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         return x, t.array(0, S64)
     if not t.dtype(x).is_float:
         return median(t, x, dim, keep)
-    d = t.dim(x, dim)
     values, at = ordered(t, x, d, False)
     count = t.sum(t.convert(t.compare("EQ", x, x), S64), [d], True)
     middle = t.div(t.maximum(t.plus(count, -1), t.like(count, 0)), t.like(count, 2))

@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.logic import clamp
+from irscope.formats.torchscript.operators.wide import rounded_once, widened
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
@@ -66,7 +67,8 @@ operator("isnan(Tensor self)")(lambda t, x: t.compare("NE", x, x))
 @operator("erfc(Tensor self)", "special_erfc(Tensor self)")
 def erfc(t: Torch, x: Node) -> Node:
     x = t.floating(x)
-    return t.sub(t.like(x, 1), t.unary("erf", x))
+    wide = widened(t, x)  # the difference from 1 has few digits of a half type
+    return t.convert(t.sub(t.like(wide, 1), t.unary("erf", wide)), t.dtype(x))
 
 
 @operator("square(Tensor self)")
@@ -112,6 +114,7 @@ MOST_DECIMALS = 308
 
 
 @operator("round.decimals(Tensor self, *, int decimals)", "special_round(Tensor self, *, int decimals=0)")
+@rounded_once
 def round_decimals(t: Torch, x: Node, decimals: int) -> Node:
     if abs(decimals) > MOST_DECIMALS:
         raise TypeFault(f"{decimals} decimals are more than a float has")

@@ -114,9 +114,9 @@ def unique_dim_consecutive(t: Torch, x: Node, dim: int, places: bool, counts: bo
 @operator("mode(Tensor self, int dim=-1, bool keepdim=False)")
 def mode(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
     """The most frequent value along a dimension, the smallest of several, and its last index."""
+    d = t.dim(x, dim)
     if t.rank(x) == 0:
         return x, t.array(0, S64)
-    d = t.dim(x, dim)
     n = t.shape(x)[d]
     values, at = ordered(t, x, d, False)
     place = t.iota(t.shape(x), d, S64)
