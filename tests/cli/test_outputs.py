@@ -88,19 +88,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "compile-and-run a.hlo --emit asm --expect out.npz -o out.npz",
 ])
 def test_an_input_is_not_overwritten(line: str, folder: Path, cli: Cli) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     result = cli(*line.split())
     assert result.exit_code == 2 and "it is not overwritten" in result.stderr, result.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 @pytest.mark.parametrize("name", ["new.json", "b.json"])
 def test_a_report_and_a_baseline_are_two_files(name: str, folder: Path, cli: Cli) -> None:
     """Neither is written, also where the baseline alone would be replaced."""
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     result = cli("lint", "a.hlo", "--write-baseline", name, "-o", f"./{name}")
     assert result.exit_code == 2 and f"--write-baseline and --output both name ./{name}" in result.stderr, result.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def test_standard_input_is_an_input(folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
