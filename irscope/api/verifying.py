@@ -15,6 +15,7 @@ from irscope.backends.pool import available_threads
 from irscope.backends.varying import reference_results
 from irscope.expand import expand
 from irscope.expand.bind import elided_constants
+from irscope.expand.specialise import has_open_sizes, specialised
 from irscope.graph import Builder, Graph, Module, Node, TensorType, callees_first, rewrite
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import Array, np
@@ -150,8 +151,9 @@ class Verifier:
 
 
 def _primitive(module: Module) -> Module:
-    """The module as a graph of tensors; programs are run with the types that they declare."""
-    return expand(opened(module, Bindings()) if needs_opening(module) else module)
+    """The module as a graph of tensors; programs are run with the types that they declare, and sizes that follow from others are set."""
+    made = expand(opened(module, Bindings()) if needs_opening(module) else module)
+    return specialised(made, {}) if has_open_sizes(made) else made
 
 
 BLOCK = 1 << 20
