@@ -7,7 +7,6 @@ from typing import Any
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.arithmetic import by_alpha, floor_divide
 from irscope.formats.torchscript.operators.logic import truth
-from irscope.formats.torchscript.operators.slices import select, slice_, with_part
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
@@ -392,13 +391,3 @@ def masked_scatter(t: Torch, x: Node, mask: Node, source: Node) -> Node:
         return x
     picked = t.take(t.reshape(source, (prod(t.shape(source)),)), at, 0)
     return t.select(mask, t.reshape(picked, t.shape(x)), x)
-
-
-@operator("select_scatter(Tensor self, Tensor src, int dim, int index)")
-def select_scatter(t: Torch, x: Node, source: Node, dim: int, at: int) -> Node:
-    return with_part(t, x, select(t, x, dim, at), source)
-
-
-@operator("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)")
-def slice_scatter(t: Torch, x: Node, source: Node, dim: int, start: int | None, end: int | None, step: int) -> Node:
-    return with_part(t, x, slice_(t, x, dim, start, end, step), source)

@@ -240,3 +240,13 @@ def _split_along(name: str, dim: int) -> None:
 
 for _name, _dim in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
     _split_along(_name, _dim)
+
+
+@operator("select_scatter(Tensor self, Tensor src, int dim, int index)")
+def select_scatter(t: Torch, x: Node, source: Node, dim: int, at: int) -> Node:
+    return with_part(t, x, select(t, x, dim, at), source)
+
+
+@operator("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)")
+def slice_scatter(t: Torch, x: Node, source: Node, dim: int, start: int | None, end: int | None, step: int) -> Node:
+    return with_part(t, x, slice_(t, x, dim, start, end, step), source)
