@@ -61,7 +61,7 @@ def rewrite(
 
 
 def keep_order(made: Graph, before: Iterable[Node]) -> None:
-    """Let ``control-predecessors`` name only nodes that are left, in place: for one that is gone, those that it had to follow itself.
+    """Let ``control-predecessors`` name only nodes that are left, in place: for a removed node, those that it had to follow itself.
 
         a = f32[2] negate(x), control-predecessors={p}
         b = f32[2] abs(x), control-predecessors={a}         ->     b = f32[2] abs(x), control-predecessors={p}
