@@ -12,6 +12,7 @@ import pytest
 from irscope.analysis.reference import results
 from irscope.api import diff, lint, run
 from irscope.api.options import LintOptions, RunOptions
+from irscope.backends.model import primitive
 from irscope.formats.detect import read
 from irscope.graph import Module, Reading
 from irscope.lazy import Array
@@ -247,6 +248,32 @@ def test_next_after() -> None:
     x = np.asarray([1.0, 0.0, -1.0, np.inf, 2.0], np.float32)
     y = np.asarray([2.0, -1.0, 0.0, 0.0, np.nan], np.float32)
     np.testing.assert_array_equal(chlo("next_after", x, y), np.nextafter(x, y))
+
+
+FLOATS = ("f4E2M1FN f6E2M3FN f6E3M2FN f8E3M4 f8E4M3 f8E4M3B11FNUZ f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU bf16 f16 f32 f64").split()
+COMPLEX = ("complex<f32>", "complex<f64>")
+TAKES_COMPLEX = "acos acosh asin asinh atan atanh conj cosh sinh square tan".split()
+
+
+@pytest.mark.parametrize("name", [*TAKES_COMPLEX, *"bessel_i1e digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf lgamma next_after polygamma zeta".split()])
+def test_chlo_takes_the_element_types_that_it_can_expand(name: str) -> None:
+    """Each operator refuses an element type where it is read (ChloOps.td), or its expansion takes that type."""
+    taken = []
+    for element in (*FLOATS, *COMPLEX, "i1", "i4", "i32", "ui8"):
+        t = f"tensor<3x{element}>"
+        result = "tensor<3xi1>" if name.startswith("is_") else t
+        types = f"{t}, {t} -> {t}" if name in ("next_after", "polygamma", "zeta") else f"{t} -> {result}"
+        operands = "%x, %x" if "," in types else "%x"
+        reading = reading_of(module_of(f"    %0 = chlo.{name} {operands} : {types}\n    return %0 : {result}", f"%x: {t}", result))
+        if reading.ok:
+            taken.append(element)
+            assert len(primitive(reading.module()).main().nodes) >= 1
+        else:
+            assert [finding.code for finding in reading.findings] == ["SHL030"]
+    if name == "next_after":
+        assert taken == [element for element in FLOATS if not element.startswith("f6E")]
+    else:
+        assert taken == [*FLOATS, *(COMPLEX if name in TAKES_COMPLEX else ())]
 
 
 def test_complex_functions_are_translated_without_loss() -> None:

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from math import inf, nan
 
 from irscope.formats.stablehlo.composites.gamma import is_infinite
-from irscope.formats.stablehlo.composites.terms import Formula, Term, by_expansion, declare_formula
+from irscope.formats.stablehlo.composites.terms import FLOAT, FLOAT_OR_COMPLEX, Formula, Term, by_expansion, declare_formula
 from irscope.graph import DTYPES, Builder, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
-from irscope.ops.infer import arity, array
+from irscope.ops.infer import arity, array, kind_of
 from irscope.ops.registry import declare
 from irscope.ops.tensors import Tensors
 
@@ -49,16 +49,18 @@ def next_after(x: Term, y: Term) -> Term:
 def _predicate(name: str, doc: str, formula: Formula) -> Op:
     def infer(node: Node) -> Type:
         arity(node, 1)
-        return TensorType(PRED, array(node, 0).shape)
+        t = array(node, 0)
+        kind_of(node, t, FLOAT)
+        return TensorType(PRED, t.shape)
 
     def expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node:
         return formula(Term(Tensors(builder), operands[0])).node
     return declare(Op(name, "stablehlo", doc, Kind.ELEMENTWISE, infer=infer, expand=expand, reference=by_expansion(expand)))
 
 
-SQUARE = declare_formula("square", "x * x.", square, widen=False, weight=1)
-CONJ = declare_formula("conj", "The complex conjugate.", conjugate, widen=False, weight=1)
-NEXT_AFTER = declare_formula("next-after", "The float that follows x in the direction of y.", next_after, 2, widen=False)
+SQUARE = declare_formula("square", "x * x.", square, widen=False, weight=1, kinds=FLOAT_OR_COMPLEX)
+CONJ = declare_formula("conj", "The complex conjugate.", conjugate, widen=False, weight=1, kinds=FLOAT_OR_COMPLEX)
+NEXT_AFTER = declare_formula("next-after", "The float that follows x in the direction of y.", next_after, 2, widen=False, has_bits=True)
 IS_INF = _predicate("is-inf", "Whether x is an infinity.", is_infinite)
 IS_POS_INF = _predicate("is-pos-inf", "Whether x is the positive infinity.", lambda x: x.compare("EQ", inf))
 IS_NEG_INF = _predicate("is-neg-inf", "Whether x is the negative infinity.", lambda x: x.compare("EQ", -inf))

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 
-from irscope.graph import Builder, DType, Graph, Kind, Node, Op, TensorType, Type
+from irscope.graph import DTYPES, Builder, DType, Graph, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, F64
 from irscope.graph.node import Reference, Run
 from irscope.lazy import Array
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import agree, arity, arrays
+from irscope.ops.infer import agree, arity, arrays, kind_of
 from irscope.ops.registry import declare, get
 from irscope.ops.tensors import Tensors
 
@@ -98,6 +98,8 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     return total
 
 
+FLOAT, FLOAT_OR_COMPLEX = ("float",), ("float", "complex")
+"""The kinds of element types that operators of CHLO take (stablehlo/dialect/ChloOps.td)."""
 Formula = Callable[..., Term]
 Expand = Callable[[Builder, Node, Sequence[Node], Mapping[str, str]], Node | None]
 
@@ -113,13 +115,19 @@ def by_expansion(expand: Expand) -> Reference:
     return steps
 
 
-def declare_formula(name: str, doc: str, formula: Formula, count: int = 1, widen: bool = True, weight: int = 12) -> Op:
-    """An elementwise operator of floats that expands to a formula. ``widen``: narrower types than f32 are computed in f32."""
+def declare_formula(name: str, doc: str, formula: Formula, count: int = 1, widen: bool = True, weight: int = 12,
+                    kinds: Sequence[str] = FLOAT, has_bits: bool = False) -> Op:
+    """An elementwise operator that expands to a formula.
+
+    ``widen``: narrower types than f32 are computed in f32; ``kinds``: of elements that it takes; ``has_bits``: it reads them as integers.
+    """
     def infer(node: Node) -> Type:
         arity(node, count)
         result = agree(node, arrays(node))
-        if not result.dtype.is_float and not result.dtype.is_complex:
-            raise TypeFault(f"{node.op.name} needs floating point, but got {result}")
+        kind_of(node, result, kinds)
+        if has_bits and f"s{result.dtype.bits}" not in DTYPES:
+            fault = f"{node.op.name} reads elements as integers, and there are none of {result.dtype.bits} bits"
+            raise TypeFault(fault, "convert to f32 first")
         return result
 
     def expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node:
