@@ -139,3 +139,15 @@ def test_what_is_wrong_or_costly_is_looked_for_without_being_selected() -> None:
     """A rule that is off by default finds facts; RLY030 is a demand with an option of its own."""
     assert {r.code for r in RULES if r.severity > Severity.INFO and not r.default} == {"RLY030"}
     assert all((r.level() is Level.FACT) == (r.severity is Severity.INFO) for r in RULES)
+
+
+def test_the_strict_rule_looks_at_the_part_of_a_text_that_is_the_module() -> None:
+    """What stands before the module, such as an open quote, is not read; of a log, each module has its own findings."""
+    rule = find_rule("RLY030")
+    module = 'def @main(%x: float32) {\n  %0 = nn.relu(%x);\n  return %0;\n}\n'
+    surrounded = f'print("loaded\n{module}'
+    log = f"Print IR before: FoldConstant\n{module}Print IR after: FoldConstant\n{module.replace('return %0;', '%0')}"
+    for text, places in ((surrounded, [["2:1", "4:3", "4:12"]]), (log, [["2:1", "4:3", "4:12"], ["7:1"]])):
+        reading = irscope.load(text, format="relay")
+        found = [[str(f.place()) for f in lint_module(made, [rule], Settings("tvm"))] for made in reading.modules]
+        assert found == places

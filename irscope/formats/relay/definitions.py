@@ -49,7 +49,7 @@ class Definitions(ReadingContext):
         parser = ExpressionReader(tokens, text)
         parser.begin(self)
         self.parser = parser
-        self.module.provenance = RelayProvenance(text)
+        self.module.provenance = RelayProvenance(text, begin, end)
         if TYPE.search(text) is not None:
             # Constructors may be used before their type is declared.
             self.constructors = constructors_of(parser)

@@ -11,10 +11,10 @@ SPAN = re.compile(r"span=((?:(?!\*/).)*?):(\d{1,9}):(\d{1,9})\s*\*/")
 
 
 class RelayProvenance:
-    """The provenance in the line at a node's place."""
+    """The provenance in the line at a node's place. ``begin`` and ``end``: the part of the text that was read as definitions."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, begin: int, end: int) -> None:
+        self._text, self.begin, self.end = text, begin, end
 
     def _span(self, loc: int) -> re.Match[str] | None:
         end = self._text.find("\n", loc)

@@ -10,11 +10,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from irscope.formats.relay.lexer import HEADER, METADATA, Tokens, tokenize
+from irscope.formats.relay.lexer import Tokens, tokenize
 from irscope.formats.relay.primitives import is_primitive
+from irscope.formats.relay.provenance import RelayProvenance
+from irscope.graph import Module
 
 PLAIN_NAME = re.compile(r"%[A-Za-z0-9_]+$")
 FLOAT = re.compile(r"(?:\d+\.\d*|\.\d+|\d+[eE])")
+HEADER_WANTED = 'begin with #[version = "0.0.5"]'
 COMMENT = re.compile(r"^[ \t]*# .*$", re.MULTILINE)
 
 
@@ -28,15 +31,19 @@ class Liberty:
     instead: str
 
 
-def liberties(text: str) -> list[Liberty]:
-    """Everything that TVM 0.7 to 0.19 refuses, in the order of the text, which irscope must be able to read."""
-    header = HEADER.match(text)
-    table = METADATA.search(text)
-    tokens = tokenize(text, header.end() if header else 0, table.start() if table else len(text))
-    found = [] if header and header[1] == "0.0.5" else [
-        Liberty(0, 1, "there is no header" if header is None else "the header is of another version", 'begin with #[version = "0.0.5"]')
+def liberties(module: Module) -> list[Liberty]:
+    """Everything that TVM 0.7 to 0.19 refuses in the part of the text that a module was read from, in the order of the text."""
+    read = module.provenance
+    if not isinstance(read, RelayProvenance):
+        return []
+    text, version = module.source.text, module.attrs.get("version")
+    tokens = tokenize(text, read.begin, read.end)
+    found = [] if version == "0.0.5" else [
+        Liberty(tokens.offsets[0], 1, "there is no header", HEADER_WANTED) if version is None else
+        Liberty(max(0, text.rfind(version, 0, read.begin)), len(version), "the header is of another version", HEADER_WANTED)
     ]
-    found += [Liberty(m.start(), len(m[0]), "a comment begins with #", "write // or /* */") for m in COMMENT.finditer(text)]
+    comments = COMMENT.finditer(text, read.begin, read.end)
+    found += [Liberty(m.start(), len(m[0]), "a comment begins with #", "write // or /* */") for m in comments]
     found += [
         Liberty(tokens.offsets[at], max(1, len(tokens.texts[at])), said, instead)
         for at in range(len(tokens.kinds))

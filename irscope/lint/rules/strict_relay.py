@@ -47,6 +47,6 @@ class StrictRelay(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         module = context.module
-        for liberty in liberties(module.source.text) if not module.is_primitive and module.source.text else ():
+        for liberty in liberties(module) if not module.is_primitive and module.source.text else ():
             said = f"TVM does not read this: {liberty.said}"
             yield Finding(self.code, self.name, self.severity, said, module.source, liberty.offset, liberty.length, (), liberty.instead)
