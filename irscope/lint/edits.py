@@ -33,9 +33,9 @@ class Site:
         return self._absent(node)
 
     def number(self, value: float, type: TensorType) -> Node:
-        """A splat of a number in a shape."""
+        """A splat of a number in a shape; an integer beyond its type wraps, as sums and products do."""
         scalar = TensorType(type.dtype, ())
-        literal = Literal.of(np.asarray(value, type.dtype.numpy()), scalar)
+        literal = Literal.of(np.asarray(int(value) if type.dtype.is_integer else value).astype(type.dtype.numpy()), scalar)
         one = self.op(hlo.constant, type=scalar, attrs={"literal": literal})
         return one if not type.shape else self.op(hlo.broadcast, one, type=type, attrs={"dimensions": ()})
 

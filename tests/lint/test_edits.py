@@ -81,3 +81,41 @@ def test_the_passes_of_a_rule_mend_some_of_its_cases(rule: type[Rule]) -> None:
             module = pass_named(name).run(irscope.load(fixture.text, format=fixture.format).module())
             silent += not lint_module(module, [rule], Settings(fixture.policy))
         assert silent
+
+
+SUM = "add {\n  a = TYPE[] parameter(0)\n  b = TYPE[] parameter(1)\n  ROOT c = TYPE[] add(a, b)\n}\n"
+
+
+@pytest.mark.parametrize(("element", "count"), [("s8", 300), ("u8", 256), ("s4", 9), ("u4", 17), ("u32", 5)])
+def test_a_sum_of_equal_integers_wraps_as_their_product_does(element: str, count: int) -> None:
+    """The number of terms need not be a value of the type: 300 terms of 8 bits are 44 times the term."""
+    text = SUM.replace("TYPE", element) + (
+        f"ENTRY e {{\n  x = {element}[3] parameter(0)\n  y = {element}[3,{count}] broadcast(x), dimensions={{0}}\n"
+        f"  z = {element}[] constant(0)\n  ROOT r = {element}[3] reduce(y, z), dimensions={{1}}, to_apply=add\n}}\n")
+    module = irscope.load(text).module()
+    [finding] = find_rule("BRD004")().check(Context(module, Settings("xla-cpu")))
+    assert isinstance(finding, RuleFinding) and finding.edit is not None
+    graph = module.main()
+    for before, after in zip(run(graph), run(built(graph.nodes, [graph.result()], finding.edit, graph.name)), strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
+def test_a_count_that_the_type_cannot_hold_is_no_factor() -> None:
+    """65504 is the largest half: 70000 equal halves are not one of them times an infinity."""
+    text = SUM.replace("TYPE", "f16") + (
+        "ENTRY e {\n  x = f16[3] parameter(0)\n  y = f16[3,COUNT] broadcast(x), dimensions={0}\n"
+        "  z = f16[] constant(0)\n  ROOT r = f16[3] reduce(y, z), dimensions={1}, to_apply=add\n}\n")
+    for count, has_edit in ((65504, True), (65505, False)):
+        [finding] = find_rule("BRD004")().check(Context(irscope.load(text.replace("COUNT", str(count))).module(), Settings("xla-cpu")))
+        assert isinstance(finding, RuleFinding) and (finding.edit is not None) == has_edit
+
+
+@pytest.mark.parametrize(("element", "value", "found"), [
+    ("f32", "8", True), ("f32", "3", True), ("f32", "1", False), ("f32", "0", False), ("f32", "nan", False), ("f32", "inf", False),
+    ("f32", "1e-40", False), ("f32", "1.17549435e-38", True), ("f32", "8.507059e37", True), ("f32", "1.7014118e38", False),
+    ("f64", "1e-40", True), ("f16", "32768", False),
+])
+def test_a_division_has_a_cheaper_form_where_the_inverse_is_a_normal_number(element: str, value: str, found: bool) -> None:
+    text = (f"ENTRY e {{\n  x = {element}[65536] parameter(0)\n  c = {element}[] constant({value})\n"
+            f"  b = {element}[65536] broadcast(c), dimensions={{}}\n  ROOT d = {element}[65536] divide(x, b)\n}}\n")
+    assert bool(list(find_rule("ALG007")().check(Context(irscope.load(text).module(), Settings("xla-cpu"))))) == found

@@ -136,12 +136,14 @@ class BroadcastThenReduce(Rule):
             repeats = prod(shape[d] for d in same)
             known = same == over and not context.view.optimised  # compilers simplify that
             small = source.type.elements < WORTH  # type: ignore[attr-defined]
+            dtype = node.type.dtype  # type: ignore[attr-defined]
+            countable = not dtype.is_float or repeats <= dtype.largest
             yield self.finding(
                 context, node,
                 f"{repeats} equal elements are reduced to one: %{source.name} ({human_bytes(size(source))}) repeats along "
                 f"{axes_text(same)}",
                 help=f"{says}, without the broadcast",
-                saves=Edit({node: partial(_counted, node, tuple(same))}, (source,)),
+                saves=Edit({node: partial(_counted, node, tuple(same))}, (source,)) if countable else None,
             ).with_severity(Severity.INFO if small or known else None)
 
 

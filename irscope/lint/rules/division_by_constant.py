@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import frexp
 
 from irscope.analysis.values import number
-from irscope.graph import Node, TensorType
+from irscope.graph import DType, Node, TensorType
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
 from irscope.ops import hlo
 from irscope.source import Severity
@@ -128,9 +128,14 @@ def _cheaper(node: Node) -> str:
     if node.op in INVERSE:
         return f"%{node.operands[0].operands[0].name} is the same" if node.operands[0].op is INVERSE[node.op] else ""
     value = number(node.operands[1])
-    if value is None or (node.op is hlo.divide and value in (0.0, 1.0)):
+    if value is None or (node.op is hlo.divide and not _is_inverted(value, node.type.dtype)):  # type: ignore[attr-defined]
         return ""
     if node.op is hlo.power:
         return f"{POWERS[value]} is the same" if value in POWERS else ""
     exact = abs(frexp(value)[0]) == 0.5
     return f"x * {1 / value:.9g} is " + ("the same to the last bit" if exact else "the same but for the last digit")
+
+
+def _is_inverted(value: float, dtype: DType) -> bool:
+    """Whether a multiplication by 1 / value can stand for the division: the inverse is a normal number of the type, and not 1."""
+    return value not in (0.0, 1.0) and 2.0 ** dtype.min_exponent <= abs(1 / value) <= dtype.largest

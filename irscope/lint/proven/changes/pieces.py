@@ -29,7 +29,7 @@ def choose_pieces(edge: RefusedEdge) -> Edit | None:
         return None
     axis = Concatenate.of(whole).axis
     length, lengths = dims(whole)[axis], [dims(piece)[axis] for piece in whole.operands]
-    index = TensorType(DTYPES["s32"], type.shape)
+    index = TensorType(DTYPES["s32" if length < 1 << 31 else "s64"], type.shape)
     truth = TensorType(DTYPES["pred"], type.shape)
 
     def make(site: Site) -> Node:
