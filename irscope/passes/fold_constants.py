@@ -124,11 +124,11 @@ def _projects(node: Node) -> bool:
 
 
 def shape_of_type(node: Node) -> Array | None:
-    """The value of a shape query, from the static type of its operand; None if it is unknown."""
+    """The value of a shape query, from the static type of its operand, wrapped to the type of the result; None if it is unknown."""
     operand_type = node.operands[0].type
     if not isinstance(operand_type, TensorType) or not operand_type.is_static or not isinstance(node.type, TensorType):
         return None
-    return np.asarray(operand_type.elements if node.op in SIZE else operand_type.dims(), node.type.dtype.numpy())
+    return np.asarray(operand_type.elements if node.op in SIZE else operand_type.dims()).astype(node.type.dtype.numpy())
 
 
 def computed(graph: Graph, known: Sequence[bool]) -> Values:

@@ -147,3 +147,15 @@ ENTRY e {{ c = f32[4] constant({{1,2,3,4}})
           ROOT d = {call.replace("(c)", "(n)")} }}
 """).module()
     assert left(pass_named("fold-constants").run(module)) == [call.split()[1].partition("(")[0]]
+
+
+def test_a_size_wraps_to_the_type_of_the_query() -> None:
+    """300 is 44 in eight bits, as the program computes it."""
+    body = '  (shape_of(%x, dtype="int8"), ndarray_size(%x, dtype="uint8"))'
+    assert left(folded(body, signature="%x: Tensor[(300, 2), float32]")) == ["tuple"]
+
+
+def test_a_fill_beyond_its_type_is_an_infinity_without_a_warning() -> None:
+    signature = "%x: Tensor[(3), float32]"
+    made = folded('  add(%x, full(1e300f64, shape=[3], dtype="float32"))', "simplify-algebra", signature)
+    assert left(made) == ["add"]

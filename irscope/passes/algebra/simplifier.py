@@ -105,7 +105,8 @@ class Simplifier:
     def constant(self, value: Any, like: TensorType) -> Node:
         """A scalar constant of an element type."""
         type = TensorType(like.dtype, ())
-        literal = Literal.of(np.asarray(value, like.dtype.numpy()), type)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a number beyond the type; the program has the same infinity
+            literal = Literal.of(np.asarray(value, like.dtype.numpy()), type)
         return self.builder.add(hlo.constant, (), {"literal": literal}, type, name=self.old.name)
 
 
