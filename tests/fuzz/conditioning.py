@@ -69,7 +69,9 @@ def _distance(x: Array, y: Array) -> float:
 
 
 def _nudged(array: Array, seed: int) -> Array:
-    """The array with its floats one step up, down, or as they were."""
+    """The array with its floats, and those of complex numbers, one step up, down, or as they were."""
+    if array.dtype.kind == "c":
+        return _nudged(np.ascontiguousarray(array).view(array.real.dtype), seed).view(array.dtype).reshape(array.shape)
     if array.dtype.kind != "f":
         return array
     steps = np.random.default_rng(seed).integers(-1, 2, array.shape)

@@ -11,14 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
+import irscope
 from irscope.cli.main import COMMANDS, group
 from irscope.formats import FORMATS, format_named
 from irscope.source import SourceText
 from tests.fuzz import target
 from tests.fuzz.binary import encode as encode_message
 from tests.fuzz.binary import parse, vary_message, vary_zip
+from tests.fuzz.conditioning import _loses_digits
 from tests.fuzz.corpora import ROOT, SEEDS, Corpus, read_corpus, with_samples
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.distil import fewest
@@ -306,3 +309,14 @@ def test_archives_are_changed_within_their_framing() -> None:
 
 def test_samples_of_every_format_are_drawn_from() -> None:
     assert set(with_samples(SEEDS).formats) >= set(FORMATS)
+
+
+@pytest.mark.parametrize(("element", "is_lost"), [("f32", True), ("c64", True), ("s32", False)])
+def test_a_difference_of_the_last_digits_of_the_inputs_says_nothing(element: str, is_lost: bool) -> None:
+    """x - y of equal numbers, times a million: a step of an input moves the result by far more than the results differ."""
+    dtype = np.dtype({"f32": np.float32, "c64": np.complex64, "s32": np.int32}[element])
+    module = irscope.load(f"ENTRY e {{\n  x = {element}[4] parameter(0)\n  y = {element}[4] parameter(1)\n  k = {element}[] constant(1000000)\n"
+                          f"  b = {element}[4] broadcast(k), dimensions={{}}\n  d = {element}[4] subtract(x, y)\n"
+                          f"  ROOT r = {element}[4] multiply(d, b)\n}}\n").module()
+    arguments = [np.full(4, 3, dtype), np.full(4, 3, dtype)]
+    assert _loses_digits(module, arguments, [np.full(4, 0.25 if is_lost else 1, dtype)]) == is_lost
