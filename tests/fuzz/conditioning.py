@@ -50,7 +50,7 @@ def loses_digits(run: Callable[[], object]) -> bool:
 
 def _loses_digits(module: Module, arguments: Sequence[Array], got: Sequence[Array]) -> bool:
     wanted = reference_results(module, arguments)
-    moved = [reference_results(module, [_nudged(array, number) for array in arguments]) for number in range(TRIES)]
+    moved = [reference_results(module, [_nudged(array, (number, place)) for place, array in enumerate(arguments)]) for number in range(TRIES)]
     for i, comparison in enumerate(compare_all(got, wanted)):
         if comparison.fault is not None:
             limit = max(_distance(one[i], wanted[i]) for one in moved)
@@ -68,7 +68,7 @@ def _distance(x: Array, y: Array) -> float:
     return float(np.where(np.isnan(away), np.inf, away).max(initial=0.0))
 
 
-def _nudged(array: Array, seed: int) -> Array:
+def _nudged(array: Array, seed: tuple[int, int]) -> Array:
     """The array with its floats, and those of complex numbers, one step up, down, or as they were."""
     if array.dtype.kind == "c":
         return _nudged(np.ascontiguousarray(array).view(array.real.dtype), seed).view(array.dtype).reshape(array.shape)

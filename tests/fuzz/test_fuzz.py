@@ -315,7 +315,8 @@ def test_samples_of_every_format_are_drawn_from() -> None:
 def test_a_difference_of_the_last_digits_of_the_inputs_says_nothing(element: str, is_lost: bool) -> None:
     """x - y of equal numbers, times a million: a step of an input moves the result by far more than the results differ."""
     dtype = np.dtype({"f32": np.float32, "c64": np.complex64, "s32": np.int32}[element])
-    module = irscope.load(f"ENTRY e {{\n  x = {element}[4] parameter(0)\n  y = {element}[4] parameter(1)\n  k = {element}[] constant(1000000)\n"
+    one = "(1000000, 0)" if element == "c64" else "1000000"
+    module = irscope.load(f"ENTRY e {{\n  x = {element}[4] parameter(0)\n  y = {element}[4] parameter(1)\n  k = {element}[] constant({one})\n"
                           f"  b = {element}[4] broadcast(k), dimensions={{}}\n  d = {element}[4] subtract(x, y)\n"
                           f"  ROOT r = {element}[4] multiply(d, b)\n}}\n").module()
     arguments = [np.full(4, 3, dtype), np.full(4, 3, dtype)]
