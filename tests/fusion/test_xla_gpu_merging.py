@@ -10,6 +10,7 @@ from irscope.fusion.xla.gpu_cost import Before, CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_kinds import traits
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.joining import merge_into
 from tests.fusion.xla_texts import ADD, module
 
 
@@ -102,3 +103,35 @@ def test_a_kernel_grows_up_to_the_limit_of_its_code(monkeypatch: pytest.MonkeyPa
     gpu.run(computation, DEVICES["h100"])
     sizes = [len(i.body.instructions) for i in computation.instructions if i.body is not None]
     assert max(sizes) <= 500 and len(sizes) == 3 and sum(sizes) == 999 + 3
+
+
+SAME = "same { q = f32[64] parameter(0)\n ROOT s = f32[64] parameter(1) }\n"
+ONE = "one { p = f32[64] parameter(0)\n ROOT e = f32[64] exponential(p) }\n"
+SUM = "sum { p = f32[64] parameter(0)\n q = f32[64] parameter(1)\n ROOT a = f32[64] add(p, q) }\n"
+
+
+def kernels(text: str, header: str) -> dict[str, Instruction]:
+    return {i.name: i for i in Computation.of(module(text, header).main()).instructions}
+
+
+def test_a_kernel_that_returns_its_operand_returns_what_is_merged_into_it() -> None:
+    text = ("x = f32[64] parameter(0)\n y = f32[64] parameter(1)\n a = f32[64] fusion(x), kind=kLoop, calls=one\n"
+            " ROOT b = f32[64] fusion(y, a), kind=kLoop, calls=same")
+    found = kernels(text, ONE + SAME)
+    merge_into(found["b"], found["a"])
+    body = found["b"].body
+    assert body is not None and body.root.op.name == "exponential" and body.root in body.instructions
+    assert found["b"].operands == [found["y"], found["x"]]
+
+
+@pytest.mark.parametrize("reader", ["", "\n c = f32[64] negate(b)"], ids=["moved", "copied"])
+def test_the_operand_that_a_merged_kernel_returns_is_read_in_its_place(reader: str) -> None:
+    """``sum(x, same(y, x))`` reads x twice, whichever parameter for it is kept."""
+    text = ("x = f32[64] parameter(0)\n y = f32[64] parameter(1)\n b = f32[64] fusion(y, x), kind=kLoop, calls=same" + reader +
+            "\n ROOT d = f32[64] fusion(x, b), kind=kLoop, calls=sum")
+    found = kernels(text, SAME + SUM)
+    merge_into(found["d"], found["b"])
+    body = found["d"].body
+    assert body is not None
+    one, two = body.root.operands
+    assert one is two is body.params[found["d"].operands.index(found["x"])] and one in body.instructions

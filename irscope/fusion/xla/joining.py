@@ -24,7 +24,8 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
     if other in fusion.operands:
         parameter_of_other = take_parameter(fusion, other)
         assert parameter_of_other is not None and len(made) == 1
-        parameter_of_other.replace_uses(made[0])
+        body.replace_uses(parameter_of_other, made[0])
+        outputs = [made[0] if output is parameter_of_other else output for output in outputs]
     if computation.root is other or any(user is not fusion for user in outside):
         set_outputs(computation, fusion, [*outputs, *made], [*own, *([other.type] if other.is_array else other.type.leaves())])
     for user in outside:
@@ -81,7 +82,7 @@ def merge_into(fusion: Instruction, producer: Instruction) -> None:
     root = _copy_body(fusion, producer) if len(producer.users) > 1 else _move_body(fusion, producer)
     parameter = take_parameter(fusion, producer)
     assert parameter is not None
-    parameter.replace_uses(root)
+    body.replace_uses(parameter, root)
 
 
 def _copy_body(fusion: Instruction, producer: Instruction) -> Instruction:
@@ -99,6 +100,7 @@ def _move_body(fusion: Instruction, producer: Instruction) -> Instruction:
     """Move the body of a producer, the smaller of the two bodies into the larger one; returns its result."""
     body, source = fusion.body, producer.body
     assert body is not None and source is not None
+    root = source.root
     for inner, outer in zip(source.params, producer.operands, strict=True):
         inner.node = None
         number = fusion.operands.index(outer) if outer in fusion.operands else len(fusion.operands)
@@ -111,6 +113,7 @@ def _move_body(fusion: Instruction, producer: Instruction) -> Instruction:
             kept, other, home = (mine, inner, source) if len(mine.users) >= len(inner.users) else (inner, mine, body)
             kept.node = mine.node
             other.replace_uses(kept)
+            root = kept if other is root else root
             home.instructions.pop(other)
             body.params[number] = kept
         if fusion.inside is not None:
@@ -119,4 +122,4 @@ def _move_body(fusion: Instruction, producer: Instruction) -> Instruction:
     less, more = sorted((source.instructions, body.instructions), key=len)
     more.update(less)
     body.instructions, source.instructions = more, {}
-    return source.root
+    return root
