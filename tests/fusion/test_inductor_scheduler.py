@@ -237,3 +237,25 @@ def test_a_generated_function_takes_500_arguments() -> None:
 def test_the_operators_of_other_formats_stand_in() -> None:
     assert POLICY.remarks(hlo("x = f32[16] parameter(0)\n ROOT n = f32[16] negate(x)")) == ["hlo operators stand in for those of PyTorch"]
     assert POLICY.remarks(graph({"x": tensor(8)}, "e = aten::exp(%x)", "e")) == []
+
+
+def test_a_pair_that_shares_several_arrays_is_tried_once_a_round() -> None:
+    """One round that joins nothing, and the last one: two lines of the log, although both read ``x`` and ``y``."""
+    calls = [f"m{i} = aten::mm(%p, %w)" for i in range(64)]
+    lines = "\n".join(["a = aten::mul(%x, %y)", *calls, "b = aten::sub(%x, %y, 1)"])
+    made = scheduled(graph({"x": SQUARE, "y": SQUARE, "p": SQUARE, "w": SQUARE}, lines, ", ".join(["a", *(f"m{i}" for i in range(64)), "b"])))
+    assert made.scheduler.said == [
+        "cannot fuse op0 with op65: Nodes are too far away. Fusing them may increase peak memory."] * 2
+
+
+def test_a_padded_window_reads_what_it_covers() -> None:
+    """Two places, two apart; the first begins one before the array."""
+    [kernel] = POLICY.prepared(expand(hlo("""
+        x = s32[16] parameter(0)
+        z = s32[] constant(0)
+        ROOT w = s32[6] reduce-window(x, z), window={size=2 stride=3 pad=1_1 rhs_dilate=2}, to_apply=add""", ADD)).main()).scheduler.kernels
+    assert kernel.single is not None and kernel.single.buffers == ("buf0", "%x", "%x")
+    first, second = kernel.single.forms[1:]
+    # What would be outside of the array is not read.
+    assert [at(first, (i,)) for i in range(1, 6)] == [2, 5, 8, 11, 14]
+    assert [at(second, (i,)) for i in range(5)] == [1, 4, 7, 10, 13]

@@ -10,7 +10,15 @@ from irscope.fusion.xla.gpu_kinds import Emitter
 from irscope.fusion.xla.gpu_launch import launch
 from irscope.fusion.xla.gpu_outputs import is_nested_variadic
 from irscope.fusion.xla.grouping import group_reductions
-from irscope.fusion.xla.inplace import CONSUMER_MOVES, SAME_BUFFER_TWICE, SEVERAL_UPDATES, SLICE_SHARED, conflict
+from irscope.fusion.xla.inplace import (
+    CONSUMER_MOVES,
+    SAME_BUFFER_TWICE,
+    SEVERAL_MOVES,
+    SEVERAL_UPDATES,
+    SLICE_INDEX,
+    SLICE_SHARED,
+    conflict,
+)
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.reuse import fusion_reuses
 from irscope.fusion.xla.tile_places import Cut, Place, Places, Root, Whole, below
@@ -57,6 +65,19 @@ CONFLICTS: list[tuple[str, str, str, str, str]] = [
      "s f", SEVERAL_UPDATES),
     ("elements that the update moves are computed from the buffer", BUFFER + CALL,
      both("m = f32[4] slice(w), slice={[0:4]}\n a = f32[4] add(q, m)\n ROOT d = f32[16] dynamic-update-slice(p, a, c)"), "n f", CONSUMER_MOVES),
+    ("... through another step", BUFFER + CALL,
+     both("e = f32[16] abs(w)\n m = f32[4] slice(e), slice={[0:4]}\n ROOT d = f32[16] dynamic-update-slice(p, m, c)"), "n f", CONSUMER_MOVES),
+    ("what is written is computed from the buffer where it is", BUFFER + CALL,
+     both("e = f32[16] abs(w)\n ROOT d = f32[16] dynamic-update-slice(p, e, c)"), "n f", ""),
+    ("the piece is written without a step between", BUFFER + "ROOT f = f32[16] dynamic-update-slice(b, s, k)", "", "s f", ""),
+    ("another piece is written", BUFFER.replace("[2:6]", "[3:7]") + "ROOT f = f32[16] dynamic-update-slice(b, s, k)", "", "s f", SLICE_INDEX),
+    ("a piece is written to another buffer", BUFFER.replace("[2:6]", "[3:7]") + "v = f32[16] parameter(2)\n "
+     "ROOT f = f32[16] dynamic-update-slice(v, s, k)", "", "s f", ""),
+    ("a kernel moves elements twice", BUFFER + "g = f32[4] fusion(b), kind=kLoop, calls=turned\n ROOT f = f32[16] dynamic-update-slice(b, g, k)",
+     "turned { p = f32[16] parameter(0)\n r = f32[16] reverse(p), dimensions={0}\n ROOT s = f32[4] slice(r), slice={[2:6]} }", "g f",
+     SEVERAL_MOVES),
+    ("a kernel moves elements once", BUFFER + "g = f32[4] fusion(b), kind=kLoop, calls=cut\n ROOT f = f32[16] dynamic-update-slice(b, g, k)",
+     "cut { p = f32[16] parameter(0)\n r = f32[16] negate(p)\n ROOT s = f32[4] slice(r), slice={[2:6]} }", "g f", ""),
     ("a scatter writes elsewhere", """b = f32[16] parameter(0)
         i = s32[4,1] parameter(1)
         s = f32[4] slice(b), slice={[2:6]}
