@@ -4,6 +4,7 @@ The words and kernels are those that jaxlib 0.10.2 logged and made of these text
 """
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from irscope.fusion.xla.gemm import carry, grow, products, worth
@@ -402,3 +403,16 @@ def test_products_that_are_refused_by_their_form(text: str, told: str) -> None:
 def test_two_kinds_of_floats_of_eight_bits_are_multiplied_with_each_other() -> None:
     text = f"a = f8e5m2[64,64] parameter(0)\nb = f8e4m3fn[64,64] parameter(1)\nROOT d = f32[64,64] dot(a, b), {DOT}"
     assert words(text, "h100") == {}
+
+
+@pytest.mark.parametrize(("source", "result", "stays"), [
+    ("f32[4,6]", "f32[24]", True), ("f32[4,6]", "f32[2,2,6]", True), ("f32[4,6]", "f32[3,8]", True), ("f32[4,1,6]", "f32[4,6]", True),
+    ("f32[4,6]{0,1}", "f32[24]", False), ("f32[4,6]", "f32[24,1]", True), ("f32[4,6]", "f32[3,8]{0,1}", False),
+    ("f32[4,6]{0,1}", "f32[2,2,6]{1,0,2}", True), ("f32[4,6]{0,1}", "f32[2,2,6]{0,1,2}", False), ("f32[1]", "f32[]", True)])
+def test_a_reshape_that_moves_nothing_in_memory_is_a_bitcast(source: str, result: str, stays: bool) -> None:
+    """Element by element: the offset in memory of each is the same on both sides."""
+    root = Computation.of(module(f"x = {source} parameter(0)\nROOT r = {result} reshape(x)").main()).root
+    assert carry.is_bitcast(root) is stays
+    sides = [np.arange(root.elements).reshape([side.dims[d] for d in reversed(side.minor)])
+             .transpose([side.minor[::-1].index(d) for d in range(len(side.dims))]).reshape(-1) for side in (root.operands[0], root)]
+    assert (sides[0] == sides[1]).all() == stays
