@@ -222,6 +222,15 @@ PROGRAMS: list[tuple[str, str, str, list[str]]] = [
         k = s32[] parameter(1)
         i = s32[2] broadcast(k), dimensions={}
         ROOT s = f32[2,3] dynamic-slice(x, i), dynamic_slice_sizes={2,3}""", ["broadcast", "dynamic-slice"]),
+    ("a repeated value in reverse order is a repeated value", "", """
+        v = f32[] parameter(0)
+        b = f32[6,8] broadcast(v), dimensions={}
+        ROOT r = f32[6,8] reverse(b), dimensions={0}""", ["broadcast"]),
+    ("repeated values in order are repeated values", "less { p = f32[] parameter(0)\n q = f32[] parameter(1)\n "
+     "ROOT s = pred[] compare(p, q), direction=LT }\n", """
+        v = f32[] parameter(0)
+        b = f32[6,8] broadcast(v), dimensions={}
+        ROOT r = f32[6,8] sort(b), dimensions={0}, to_apply=less""", ["broadcast"]),
     ("a piece of a repeated value is repeated", "", """
         v = f32[] parameter(0)
         i = s32[] parameter(1)

@@ -117,6 +117,7 @@ def test_constants_stay_outside_unless_asked_for() -> None:
         made = pass_named("fuse-ops" + options).run(module)
         body = next(n.bodies[0] for n in made.main().nodes if n.op.name == "fn")
         assert len(body.params) == parameters
+        assert sum(n.op.name == "constant" for n in body.nodes) == 2 - parameters
 
 
 def test_what_is_a_kernel_already_stays() -> None:

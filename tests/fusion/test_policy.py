@@ -11,6 +11,7 @@ from irscope.fusion.inductor import policy as inductor
 from irscope.fusion.inductor.policy import POLICY as INDUCTOR
 from irscope.fusion.origin import Origin
 from irscope.fusion.plan import Group
+from irscope.fusion.policy import AsWritten, compiler_of, releases_of
 from irscope.fusion.views import Strides, before
 from irscope.source import UserError
 from tests.lower.whole import ADD, MAX, entry, module_of
@@ -466,3 +467,15 @@ def test_attention_whose_rows_may_be_empty_is_one_kernel() -> None:
 def test_attention_that_is_left_out_as_a_whole_is_three_kernels() -> None:
     number = "h = f32[1] reshape(z)\nf = f32[] reshape(h)\nc = pred[] compare(f, z), direction=GT\n"
     assert heads(number + "w = f32[S] divide(e, tb)\np = f32[S] select(c, zs, w)") == APART
+
+
+def test_a_policy_of_a_release_is_named_with_or_without_its_package() -> None:
+    releases = releases_of("xla-cpu")
+    one = policy_named("xla-cpu@jaxlib-0.10.2")
+    assert one is policy_named("xla-cpu@0.10.2") is releases["jaxlib-0.10.2"]
+    assert isinstance(one, AsWritten) and one.version == "xla-cpu@jaxlib-0.10.2"
+    assert policy_named("xla-cpu") not in releases.values() and compiler_of("xla-cpu@0.10.2") == compiler_of("xla-cpu") == "xla-cpu"
+    for asked, told in (("xla-cpu@0.0.1", "xla-cpu is not known as of 0.0.1"), ("xla-cpu@", "xla-cpu is not known as of no release")):
+        with pytest.raises(UserError, match=told) as caught:
+            policy_named(asked)
+        assert caught.value.help == "there is " + " and ".join(f"xla-cpu@{name}" for name in releases)
