@@ -4,6 +4,7 @@ from __future__ import annotations
 import irscope
 from irscope.diff import compare
 from irscope.formats.relay import print_module
+from irscope.fusion.fuse_ops import FuseOps
 from irscope.fusion.tvm import POLICY
 from irscope.graph import Module
 from irscope.passes import pass_named
@@ -116,6 +117,7 @@ def test_constants_stay_outside_unless_asked_for() -> None:
         made = pass_named("fuse-ops" + options).run(module)
         body = next(n.bodies[0] for n in made.main().nodes if n.op.name == "fn")
         assert len(body.params) == parameters
+        assert sum(n.op.name == "constant" for n in body.nodes) == 2 - parameters
 
 
 def test_what_is_a_kernel_already_stays() -> None:
@@ -142,3 +144,31 @@ def test_the_policy_judges_hlo_by_the_kinds_of_its_operators() -> None:
     module = irscope.load("ENTRY main {\n  p = f32[4] parameter(0)\n  e = f32[4] exponential(p)\n  ROOT r = f32[4] negate(e)\n}\n").module()
     assert [g.kind for plan in POLICY.plan_module(module) for g in plan.groups] == ["map"]
     assert POLICY.remarks(module)
+
+
+def test_modules_of_other_formats_stay_as_they_are() -> None:
+    module = irscope.load("ENTRY main {\n  p = f32[4] parameter(0)\n  ROOT e = f32[4] exponential(p)\n}\n").module()
+    assert FuseOps().run(module) is module
+
+
+def test_what_is_bound_to_a_name_is_computed_there_still() -> None:
+    module = module_of("%x: Tensor[(4), float32]", "let %a = exp(%x);", "%0 = tanh(%a);", "add(%0, %a)")
+    assert groups(module) == [["exp"], ["tanh", "add"]]
+    assert reasons(module) == {("a", "0"): "let", ("a", "add.4"): "let"}
+    made = pass_named("fuse-ops").run(module).main()
+    [bound] = made.notes["lets"]
+    assert bound in made.nodes and bound.op.name == "call" and bound.origin[0].name == "a"
+
+
+def test_one_of_several_results_is_taken_inside_unless_the_operator_is_opaque() -> None:
+    split = module_of("%x: Tensor[(4, 4), float32]", "%0 = split(%x, indices_or_sections=2, axis=0);", "%0.0")
+    assert groups(split) == [["split", "get-tuple-element"]]
+    largest = module_of("%x: Tensor[(4, 4), float32]", '%0 = topk(%x, k=2, axis=1, dtype="int32");', "%0.0")
+    assert groups(largest) == [["topk"]]
+
+
+def test_values_without_a_type_are_counted() -> None:
+    assert POLICY.remarks(module_of("%x: Tensor[(4), float32]", "exp(%x)")) == []
+    text = "def @main(%x: Tensor[(4), float32]) {\n  %0 = exp(%x);\n  %1 = unheard_of(%0);\n  tanh(%1)\n}\n"
+    assert POLICY.remarks(irscope.load(text).module()) == [
+        "2 values have no type: broadcasts among them are taken for ones that change the shape"]

@@ -155,3 +155,10 @@ def test_the_command_line_takes_a_log(capsys: pytest.CaptureFixture[str]) -> Non
     assert "2 edges under XLA, 1 of them not fused" in said and "XLA says: Fusion is not profitable." in said
     assert main(["lint", program, "--fusion-log", log]) == 2
     assert main(["lint", program, "--why-not-fused", "--policy", "tvm", "--fusion-log", log]) == 2
+
+
+def test_a_log_that_breaks_off_keeps_its_last_step() -> None:
+    lines = ["instruction_fusion.cc:1] Considering fusion of: %mul.6 = f32[] multiply(%exp.1, %exp.1) with operand exp.1",
+             "instruction_fusion.cc:2] Fusing %exp.1 = f32[] exponential(%a) into %mul.6 = f32[] multiply(%exp.1, %exp.1)"]
+    [[step]] = xla_vlog.read("\n".join(lines) + "\n", "vlog").runs
+    assert (step.producer, step.consumer, step.made) == ("exp.1", "mul.6", "mul.6")

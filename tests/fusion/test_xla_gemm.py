@@ -4,6 +4,7 @@ The words and kernels are those that jaxlib 0.10.2 logged and made of these text
 """
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from irscope.fusion.xla.gemm import carry, grow, products, worth
@@ -382,3 +383,36 @@ def test_division_is_computed_in_f32_and_bf16() -> None:
 
 def test_a_parameter_may_be_read_through_a_bitcast_behind() -> None:
     assert kernels(behind("n = f32[4096] parameter(2)\nm = f32[64,64] bitcast(n)\nROOT r = f32[64,64] add(d, m)")) == ["dot bitcast add of a b n"]
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("a = f16[64,64] parameter(0)\nb = bf16[64,64] parameter(1)\nROOT d = f32[64,64] dot(a, b), " + DOT,
+     "Dot operation only supports same types for lhs and rhs."),
+    (product(64, 64, 64, "s8", "f32"), "Dot operation does not support floating point input and signed integer result types."),
+    (product(64, 64, 64, "f32", "f32", ", algorithm=dot_any_f8_any_f8_f32"), "Unsupported dot algorithm: ALG_DOT_ANY_F8_ANY_F8_F32"),
+    ("a = f32[64,4,64] parameter(0)\nb = f32[4,64,64] parameter(1)\nROOT d = f32[64,64] dot(a, b), lhs_contracting_dims={1,2}, "
+     "rhs_contracting_dims={0,1}", "Exactly one contracting dimension is supported, got 1,2"),
+    (product(64, 64, 64, "s16", "pred"), ""),
+    (product(64, 64, 64, "s8", "s32"), ""),
+    (product(64, 64, 64, "pred", "pred"), "Unsupported types: input=pred, result=pred"),
+])
+def test_products_that_are_refused_by_their_form(text: str, told: str) -> None:
+    assert words(text, "h100") == ({"d": told} if told else {})
+
+
+def test_two_kinds_of_floats_of_eight_bits_are_multiplied_with_each_other() -> None:
+    text = f"a = f8e5m2[64,64] parameter(0)\nb = f8e4m3fn[64,64] parameter(1)\nROOT d = f32[64,64] dot(a, b), {DOT}"
+    assert words(text, "h100") == {}
+
+
+@pytest.mark.parametrize(("source", "result", "stays"), [
+    ("f32[4,6]", "f32[24]", True), ("f32[4,6]", "f32[2,2,6]", True), ("f32[4,6]", "f32[3,8]", True), ("f32[4,1,6]", "f32[4,6]", True),
+    ("f32[4,6]{0,1}", "f32[24]", False), ("f32[4,6]", "f32[24,1]", True), ("f32[4,6]", "f32[3,8]{0,1}", False),
+    ("f32[4,6]{0,1}", "f32[2,2,6]{1,0,2}", True), ("f32[4,6]{0,1}", "f32[2,2,6]{0,1,2}", False), ("f32[1]", "f32[]", True)])
+def test_a_reshape_that_moves_nothing_in_memory_is_a_bitcast(source: str, result: str, stays: bool) -> None:
+    """Element by element: the offset in memory of each is the same on both sides."""
+    root = Computation.of(module(f"x = {source} parameter(0)\nROOT r = {result} reshape(x)").main()).root
+    assert carry.is_bitcast(root) is stays
+    sides = [np.arange(root.elements).reshape([side.dims[d] for d in reversed(side.minor)])
+             .transpose([side.minor[::-1].index(d) for d in range(len(side.dims))]).reshape(-1) for side in (root.operands[0], root)]
+    assert (sides[0] == sides[1]).all() == stays

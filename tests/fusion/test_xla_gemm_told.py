@@ -5,7 +5,7 @@ from irscope.api import load
 from irscope.fusion import EdgeVerdict
 from irscope.fusion.xla.gemm import products
 from irscope.fusion.xla.gpu_device import DEVICES
-from irscope.fusion.xla.multiplied import multiplications
+from irscope.fusion.xla.multiplied import multiplications, products_of
 from irscope.graph import Module
 from irscope.lint.fusion import remarks
 from irscope.lint.verdicts import verdicts_of
@@ -149,3 +149,12 @@ ENTRY e {
 }"""
     [apart] = [v for v in edges(load(text).module()).values() if "leaves %f outside" in v.cause]
     assert 'outside of the Triton kernel of %d: "Not obviously profitable to fuse as output.": %f writes more bytes' in apart.cause
+
+
+def test_an_edge_beside_a_product_says_what_would_bring_it_inside() -> None:
+    known = {(e.producer.name, e.consumer.name): e.way_out for e in products_of(module(MODEL), DEVICES["h100"]).edges}
+    assert known["c", "d"] == "none is needed"
+    assert known["s", "e"] == "none: two products are two kernels"
+    mixed = f"a = f16[64,64] parameter(0)\nn = f16[64,64] negate(a)\nb = bf16[64,64] parameter(1)\nROOT d = f32[64,64] dot(n, b), {DOT}"
+    made = [e for e in products_of(module(mixed), DEVICES["h100"]).edges if e.producer.name == "n"]
+    assert [e.way_out for e in made] == ["cast the operands to a type that Triton multiplies"]

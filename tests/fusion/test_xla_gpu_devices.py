@@ -88,3 +88,23 @@ def test_an_answer_for_a_device_without_measured_cycles_says_whose_they_are(tmp_
     }""")
     assert "blackwell (sm_120): XLA has measured no cycles of instructions on it and takes those of sm_86" \
         in remarks(some, "xla-gpu", str(path))[0]
+
+
+TARGET = """gpu_device_info {
+  threads_per_core_limit: 2048
+  shared_memory_per_block: 49152
+  core_count: 132
+  fpus_per_core: 128
+  clock_rate_ghz: 1.98
+  memory_bandwidth: 3352320000000
+  l2_cache_size: 52428800
+}
+"""
+
+
+@pytest.mark.parametrize("clock", ["e", "1.2.3", "0", "1e19", "1e-9"])
+def test_an_impossible_number_of_a_target_text_is_refused(clock: str) -> None:
+    assert device_of(TARGET, "mine").clock == 1.98
+    with pytest.raises(UserError, match="mine: clock_rate_ghz is ") as caught:
+        device_of(TARGET.replace("1.98", clock), "mine")
+    assert caught.value.help == "it is a number from 0.001 to 1e+18"

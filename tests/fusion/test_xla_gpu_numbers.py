@@ -103,3 +103,78 @@ def test_cycles(capability: str, op: str, dtype: str, count: int) -> None:
 def test_work_is_the_cycles_of_all_elements() -> None:
     text = "x = f32[64,32] parameter(0)\n ROOT c = pred[64,32] compare(x, x), direction=GT"
     assert CostModel(H100).facts(Computation.of(module(text).main()).root).flops == 3 * prod((64, 32))
+
+
+def scattered(slices: int, named: int = 1, index: str = "s32", said: str = ", indices_are_sorted=true") -> tuple[int, int]:
+    """Blocks and threads of a scatter of so many updates into ``f32[1000,16]``: rows of it, or elements for two index components."""
+    each = "1,16" if named == 1 else "1,1"
+    text = f"""t = f32[1000,16] parameter(0)
+        i = {index}[{slices},{named}] parameter(1)
+        u = f32[{slices},{each}] parameter(2)
+        ROOT s = f32[1000,16] scatter(t, i, u), update_window_dims={{1,2}}, inserted_window_dims={{}}, index_vector_dim=1,
+            scatter_dims_to_operand_dims={{{'0' if named == 1 else '0,1'}}}, to_apply=add{said}"""
+    return launch(DEVICES["a100"], None, Computation.of(module(text, ADD).main()).root, Emitter.SCATTER)
+
+
+def test_sorted_updates_are_added_up_by_warps() -> None:
+    """Four warps a block on 108 cores: from 433 updates on, each warp takes its share of all rows that updates can be written to."""
+    assert scattered(433) == (109, 128), "1000 rows: one update a warp"
+    assert scattered(4000) == (1000 // 4, 128), "four updates a warp"
+    assert scattered(4001) == (126, 128), "five would be 201 blocks; a multiple of the four indices that are loaded at once is eight"
+    assert scattered(3001, index="s64") == (188, 128), "of long indices two are loaded at once, so that four updates are a multiple"
+    assert scattered(2001, index="s64") == (126, 128) and scattered(2001) == (167, 128), "four updates, and three"
+    assert scattered(20000, named=2) == (2500, 128), "16000 places: two updates a warp, however many are loaded at once"
+    assert scattered(90000, named=2) == (3750, 128), "six, which stay six"
+
+
+def test_other_updates_are_added_in_a_loop() -> None:
+    """A thread adds as many neighbours of one update as fit, up to four, where all threads of the device have work."""
+    assert scattered(432) == (54, 128), "fewer than 221184 elements: one a thread"
+    assert scattered(13825) == (217, 128) and scattered(13825, said="") == (433, 128), "221200 elements: four a thread"
+    assert scattered(13825, said=", indices_are_sorted=true, unique_indices=true") == (433, 128)
+    assert scattered(1000, said="") == (125, 128)
+
+
+def test_indices_need_no_dimension_of_their_own() -> None:
+    text = """t = f32[1000] parameter(0)
+        i = s32[4001] parameter(1)
+        u = f32[4001] parameter(2)
+        ROOT s = f32[1000] scatter(t, i, u), update_window_dims={}, inserted_window_dims={0}, index_vector_dim=1,
+            scatter_dims_to_operand_dims={0}, to_apply=add, indices_are_sorted=true"""
+    kernel = Computation.of(module(text, ADD).main()).root
+    # Nothing is known of the dimension that the updates leave out: a warp on each of 432 places, twelve updates each.
+    assert launch(DEVICES["a100"], None, kernel, Emitter.SCATTER) == (84, 128)
+
+
+def test_blackwell_loads_no_more_than_four_elements_of_what_is_reduced() -> None:
+    def factor(instructions: str) -> int:
+        computation = Computation.of(module(instructions, ADD.replace("f32", "f16")).main())
+        producer = next(i for i in computation.instructions if i.name == "p")
+        return unroll_factor(DEVICES["b200"], producer, computation.root)
+
+    shape = f"f16[{148 * 2048}"
+    assert factor(f"x = {shape}] parameter(0)\n p = {shape}] negate(x)\n ROOT n = {shape}] abs(p)") == 8
+    assert factor(f"x = {shape},2] parameter(0)\n z = f16[] constant(0)\n p = {shape}] reduce(x, z), dimensions={{1}}, to_apply=add\n "
+                  f"ROOT n = {shape}] abs(p)") == 4
+
+
+WIDE = [  # what a kernel does with 8 million numbers of eight bits, and how many a thread loads at once on Blackwell
+    ("x = s8[8388608] parameter(0)\n y = s8[8388608] parameter(1)\n ROOT r = s8[8388608] add(x, y)", 16),
+    ("x = s8[] parameter(0)\n ROOT r = s8[8388608] broadcast(x), dimensions={}", 16),
+    ("x = s8[8388608] parameter(0)\n y = s8[8388608] parameter(1)\n ROOT r = pred[8388608] compare(x, y), direction=LT", 16),
+    ("x = s8[8192,1024] parameter(0)\n ROOT r = s8[8192,1024] reverse(x), dimensions={0}", 8),
+    ("x = s16[8388608] parameter(0)\n ROOT r = s8[8388608] convert(x)", 8),
+    ("x = s4[8388608] parameter(0)\n ROOT r = s8[8388608] convert(x)", 16),
+    ("x = s8[64,128,1024] parameter(0)\n ROOT r = s8[128,64,1024] transpose(x), dimensions={1,0,2}", 8),
+    ("x = s8[64,16384,8] parameter(0)\n ROOT r = s8[16384,64,8] transpose(x), dimensions={1,0,2}", 8),
+    ("x = s8[1024,2048,4] parameter(0)\n ROOT r = s8[2048,1024,4] transpose(x), dimensions={1,0,2}", 4),
+    ("x = s8[1024,8192] parameter(0)\n ROOT r = s8[1024,8192]{0,1} copy(x)", 4),
+    ("x = s8[1024,8192] parameter(0)\n ROOT r = s8[8192,1024]{0,1} transpose(x), dimensions={1,0}", 8),
+]
+
+
+@pytest.mark.parametrize("instructions, factor", WIDE)
+def test_blackwell_fills_a_load_of_128_bits_where_elements_stay_side_by_side(instructions: str, factor: int) -> None:
+    kernel = Computation.of(module(instructions).main()).root
+    assert unroll_factor(DEVICES["b200"], None, kernel) == factor
+    assert unroll_factor(H100, None, kernel) == 4
