@@ -242,3 +242,10 @@ def test_concatenations_and_pointwise_values_lie_as_convolutions_wish() -> None:
         ROOT r = f32[] add(a, b) }"""), (1, 2, 3, 4, 5, 6), template="reduction")
     copies = [k.name for k in program.kernels() if k.name.endswith(("_frame", "_relay")) or k.schedule.get("template") == "transposition"]
     assert copies == ["c0_frame", "c3_relay"], copies
+
+
+@pytest.mark.parametrize("window", ["size=2x2 stride=3x3", "size=2x2 stride=1x3", "size=1x2 stride=2x5"])
+def test_depthwise_windows_that_leave_pixels_out(window: str) -> None:
+    (h, w), (down, right) = ([int(n) for n in part.split("=")[1].split("x")] for part in window.split(" "))
+    out = f"1,{(11 - h) // down + 1},{(17 - w) // right + 1},20"
+    check(conv("1,11,17,20", f"{h},{w},1,20", out, window, NHWC, ", feature_group_count=20"), template="depthwise")

@@ -107,3 +107,14 @@ def test_the_border_of_an_image_counts() -> None:
         ROOT c = f32[1,1,1,16] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f""")))
     convolution = module.main().result()
     assert node_operations(convolution) == 2 * 9 * 8 * 16 and flops_of_node(convolution) == 2 * 8 * 16
+
+
+def test_a_body_that_lowering_does_not_know_counts_as_one_operation() -> None:
+    graph = module_of(entry("""
+      x = f32[6,40] parameter(0)
+      z = f32[] constant(0)
+      ROOT r = f32[6] reduce(x, z), dimensions={1}, to_apply=foreign""", """foreign { a = f32[] parameter(0)
+        b = f32[] parameter(1)
+        ROOT r = f32[] custom-call(a, b), custom_call_target="mine" }
+      """)).main()
+    assert node_operations(graph.result()) == 6 * 40
