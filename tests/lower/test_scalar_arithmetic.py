@@ -278,7 +278,9 @@ UNARY_OF_COMPLEX: dict[str, Callable[[Any], Any]] = {
     "rsqrt": lambda z: 1 / np.sqrt(z), "cbrt": lambda z: z ** (1 / 3), "logistic": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
 }
-INVERSE_OF_COMPLEX = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh}
+INVERSE_OF_COMPLEX: dict[str, Callable[[Any], Any]] = {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+}
 
 
 @LANES
