@@ -383,6 +383,24 @@ def test_operators_on_rows(body: str, want: Array) -> None:
     np.testing.assert_allclose(found, want)
 
 
+@pytest.mark.parametrize(("body", "want"), [
+    ('parts = torch.ops.aten.split.Tensor(row, 2)\n made: "f32[1]" = parts[1]', X[:1, 2:]),
+    ('n = torch.ops.aten.sym_size.int(row, 0)\n made: "f32[3]" = torch.ops.aten.mul.Tensor(row, n)', X[:1] * 3),
+    ('made: "f32[1]" = torch.ops.aten.mv.default(y, row)', X[:1] @ np.ones((3, 1), np.float32)),
+], ids=["lists", "sizes", "a product"])
+def test_a_vmap_over_one_row(body: str, want: Array) -> None:
+    text = vmapped(body, 'x: "f32[1, 3]", y: "f32[1, 3]"', "1, 1, 0", f"f32[1, {want.shape[1]}]")
+    np.testing.assert_allclose(run(text, x=X[:1], y=np.ones((1, 3), np.float32))[0], want)
+
+
+def test_elementwise_operators_take_all_rows_at_once() -> None:
+    """Others go row by row: there are as many products as rows."""
+    text = vmapped('mul: "f32[3]" = torch.ops.aten.mul.Tensor(row, row)\n made: "f32[3]" = torch.ops.aten.mv.default(y, mul)', 'x: "f32[2, 3]", y: "f32[3, 3]"')
+    arrays = {"x": X, "y": np.eye(3, dtype=np.float32)}
+    names = [node.op.name for node in opened(load(text).module(), Bindings(arrays, {}, {}), None).main().nodes]
+    assert (names.count("multiply"), names.count("dot")) == (1, 2)
+
+
 def test_a_vmap_over_no_rows_has_the_type_that_the_text_says() -> None:
     text = vmapped('made: "f32[3]" = torch.ops.aten.mv.default(y, row)', 'x: "f32[0, 3]", y: "f32[3, 3]"', "1, 0, 0", "f32[0, 3]")
     assert run(text, x=np.zeros((0, 3), np.float32), y=np.eye(3, dtype=np.float32))[0].shape == (0, 3)

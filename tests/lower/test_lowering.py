@@ -354,3 +354,13 @@ def test_an_update_that_starts_at_a_vector_of_indices() -> None:
         u = f32[2,2] parameter(1)
         i = s32[2] parameter(2)
         ROOT d = f32[4,5] dynamic-update-slice(x, u, i)"""), arrays, runs=1)
+
+
+def test_large_numbers_that_count_in_the_complex_plane() -> None:
+    """2**24 + 1 has no place in the 24 bits of an f32."""
+    _, executable = running.compiled(entry("""
+        x = c128[3] parameter(0)
+        i = c128[33554432] iota(), iota_dimension=0
+        s = c128[3] slice(i), slice={[16777217:16777220]}
+        ROOT r = c128[3] add(x, s)"""))
+    assert executable(np.zeros(3, np.complex128))[0].tolist() == [16777217, 16777218, 16777219]

@@ -170,9 +170,9 @@ def test_inner_products_of_batches_and_of_rows_of_two_dimensions(dtype: str) -> 
 def test_batches_side_by_side_have_rows_and_columns() -> None:
     program = check(entry("""
       x = f32[6,5,40] parameter(0)
-      y = f32[6,3,40] parameter(1)
-      d = f32[40,5,3] dot(x, y), lhs_batch_dims={2}, rhs_batch_dims={2}, lhs_contracting_dims={0}, rhs_contracting_dims={0}
-      ROOT t = f32[5,3,40] transpose(d), dimensions={1,2,0}"""), template="contraction")
+      y = f32[6,3,2,40] parameter(1)
+      d = f32[40,5,3,2] dot(x, y), lhs_batch_dims={2}, rhs_batch_dims={3}, lhs_contracting_dims={0}, rhs_contracting_dims={0}
+      ROOT t = f32[5,3,2,40] transpose(d), dimensions={1,2,3,0}"""), template="contraction")
     assert program.kernels()[0].schedule.get("by") == "batches"
 
 

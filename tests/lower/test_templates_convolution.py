@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.api import load
+from irscope.lower.printer import print_kernel
 from irscope.lower.repeated import MOST_REPEATED, work_of
 from tests.lower.running import check, compiled, drawn, entry
 
@@ -249,3 +250,15 @@ def test_depthwise_windows_that_leave_pixels_out(window: str) -> None:
     (h, w), (down, right) = ([int(n) for n in part.split("=")[1].split("x")] for part in window.split(" "))
     out = f"1,{(11 - h) // down + 1},{(17 - w) // right + 1},20"
     check(conv("1,11,17,20", f"{h},{w},1,20", out, window, NHWC, ", feature_group_count=20"), template="depthwise")
+
+
+@pytest.mark.parametrize("first", ["2,4,4", "4,2,4", "8,4,1", "1,1,32"])
+def test_images_whose_pixels_follow_each_other_are_one_row_of_pixels(first: str) -> None:
+    """A convolution by single pixels is the same kernel however they are cut into images and lines."""
+    def loops(pixels: str) -> list[str]:
+        program, _ = compiled(conv(f"{pixels},16", "1,1,16,24", f"{pixels},24", "size=1x1", NHWC))
+        [kernel] = program.kernels()
+        assert kernel.schedule["template"] == "convolution"
+        return [line for line in print_kernel(kernel).splitlines() if line.lstrip().startswith(("for", "par"))]
+
+    assert loops(first) == loops("1,8,4")

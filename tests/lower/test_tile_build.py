@@ -317,3 +317,22 @@ def test_combinations_of_values() -> None:
     assert combination(k, (0, -1, 0), (a, b, c)) is k.unary("neg", b)
     assert combination(k, (0, 3, 0), (a, b, c)) is k.binary("mul", b, k.const(3, F32))
     assert combination(k, (2, -1, 1), (a, b, c)) is k.binary("sub", k.fma(a, k.const(2, F32), c), b)
+
+
+@pytest.mark.parametrize(("name", "want"), [("add", 10), ("sub", 4), ("mul", 21), ("and", 3), ("or", 7), ("xor", 4), ("min", 3), ("max", 7)])
+def test_integers_that_are_known_are_computed_at_once(name: str, want: int) -> None:
+    k = KernelBuilder("k")
+    for dtype in (S32, S64):
+        made = k.binary(name, k.const(7, dtype), k.const(3, dtype))
+        assert (made.op, made.value, made.dtype) == ("const", want, dtype)
+        x = k.variable("x", dtype)
+        assert k.binary(name, x, k.const(3, dtype)).op != "const"
+
+
+def test_a_range_that_leaves_the_type_is_not_known() -> None:
+    """The sum may wrap around then; up to the last number of the type it does not."""
+    k = KernelBuilder("k")
+    low, high = -(1 << 31), (1 << 31) - 1
+    x, y = k.variable("x", S32, known=(low + 3, 7)), k.variable("y", S32, known=(-7, high - 3))
+    assert k.binary("sub", x, 3).range == (low, 4) and k.binary("sub", x, 4).range is None
+    assert k.binary("add", y, 3).range == (-4, high) and k.binary("add", y, 4).range is None

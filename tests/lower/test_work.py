@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from irscope.expand import expand
-from irscope.graph.dtypes import F32
+from irscope.graph.dtypes import F32, S32
 from irscope.lower.build import KernelBuilder
 from irscope.lower.kernels import flops_of_node
 from irscope.lower.work import has_open_loops, node_operations, operations
@@ -118,3 +118,18 @@ def test_a_body_that_lowering_does_not_know_counts_as_one_operation() -> None:
         ROOT r = f32[] custom-call(a, b), custom_call_target="mine" }
       """)).main()
     assert node_operations(graph.result()) == 6 * 40
+
+
+def test_integers_of_the_data_count_and_addresses_do_not() -> None:
+    def write(k: KernelBuilder) -> None:
+        x, y = k.buffer("x", S32, (64,), "in"), k.buffer("y", S32, (64,), "out")
+        with k.loop(0, 64) as i:
+            k.store(y, i, k.binary("add", k.load(x, i), k.convert(i * 3 + 1, S32)))
+    assert counted(write) == 64 * 2  # a sum and a store
+
+    def double(k: KernelBuilder) -> None:
+        y = k.buffer("y", S32, (64,), "out")
+        total = k.reg(S32, k.variable("n", S32))
+        with k.loop(0, 64) as i:
+            k.store(y, i, k.binary("add", total.now, total.now))
+    assert counted(double) == 64 * 2
