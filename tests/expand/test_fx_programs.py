@@ -352,3 +352,114 @@ def test_symbols_have_the_sizes_of_the_inputs() -> None:
     np.testing.assert_array_equal(run(SYMBOLS, arg1_1=x, arg2_1=y)[0], x * y[:, None])
     with pytest.raises(UserError, match="arg0_1 is a number"):
         expand(read)
+
+
+SPACE = "torch._functorch.predispatch"
+
+
+def vmapped(body: str, inputs: str = 'x: "f32[2, 3]", y: "f32[3]"', back: str = "1, 2, 0", result: str = "f32[2, 3]") -> str:
+    """Statements over the rows of %x, %row, that make %made."""
+    return module(inputs, f"""
+    row = {SPACE}._add_batch_dim(x, 0, 1)
+    {body}
+    rows: "{result}" = {SPACE}._remove_batch_dim(made, {back})
+    return (rows,)
+    """)
+
+
+Y = np.array([1.0, 2.0, 4.0], np.float32)
+
+
+@pytest.mark.parametrize(("body", "want"), [
+    ('made: "f32[3]" = torch.ops.aten.neg.default(y)', np.stack([-Y, -Y])),
+    ('parts = torch.ops.aten.split.Tensor(row, 2)\n a: "f32[2]" = parts[0]\n b: "f32[1]" = parts[1]\n made: "f32[3]" = torch.ops.aten.cat.default([b, a])',
+     X[:, [2, 0, 1]]),
+    ('made: "f32[3]" = torch.ops.aten.cat.default([row, y])', np.concatenate([X, np.stack([Y, Y])], 1)),
+    ('n = torch.ops.aten.sym_size.int(row, 0)\n made: "f32[3]" = torch.ops.aten.mul.Tensor(row, n)', X * 3),
+    ('mul_ = torch.ops.aten.mul_.Tensor(row, y);  mul_ = None\n made: "f32[3]" = torch.ops.aten.neg.default(row)', -X * Y),
+], ids=["what reads no row", "lists", "a list of rows and others", "sizes", "rows written in place"])
+def test_operators_on_rows(body: str, want: Array) -> None:
+    found = run(vmapped(body, result=f"f32[{want.shape[0]}, {want.shape[1]}]"), x=X, y=Y)[0]
+    np.testing.assert_allclose(found, want)
+
+
+@pytest.mark.parametrize(("body", "want"), [
+    ('parts = torch.ops.aten.split.Tensor(row, 2)\n made: "f32[1]" = parts[1]', X[:1, 2:]),
+    ('n = torch.ops.aten.sym_size.int(row, 0)\n made: "f32[3]" = torch.ops.aten.mul.Tensor(row, n)', X[:1] * 3),
+    ('made: "f32[1]" = torch.ops.aten.mv.default(y, row)', X[:1] @ np.ones((3, 1), np.float32)),
+], ids=["lists", "sizes", "a product"])
+def test_a_vmap_over_one_row(body: str, want: Array) -> None:
+    text = vmapped(body, 'x: "f32[1, 3]", y: "f32[1, 3]"', "1, 1, 0", f"f32[1, {want.shape[1]}]")
+    np.testing.assert_allclose(run(text, x=X[:1], y=np.ones((1, 3), np.float32))[0], want)
+
+
+def test_elementwise_operators_take_all_rows_at_once() -> None:
+    """Others go row by row: there are as many products as rows."""
+    text = vmapped('mul: "f32[3]" = torch.ops.aten.mul.Tensor(row, row)\n made: "f32[3]" = torch.ops.aten.mv.default(y, mul)', 'x: "f32[2, 3]", y: "f32[3, 3]"')
+    arrays = {"x": X, "y": np.eye(3, dtype=np.float32)}
+    names = [node.op.name for node in opened(load(text).module(), Bindings(arrays, {}, {}), None).main().nodes]
+    assert (names.count("multiply"), names.count("dot")) == (1, 2)
+
+
+def test_a_vmap_over_no_rows_has_the_type_that_the_text_says() -> None:
+    text = vmapped('made: "f32[3]" = torch.ops.aten.mv.default(y, row)', 'x: "f32[0, 3]", y: "f32[3, 3]"', "1, 0, 0", "f32[0, 3]")
+    assert run(text, x=np.zeros((0, 3), np.float32), y=np.eye(3, dtype=np.float32))[0].shape == (0, 3)
+    with pytest.raises(UserError, match="over no rows makes something whose type the text does not say"):
+        run(text.replace('made: "f32[3]"', "made"), x=np.zeros((0, 3), np.float32), y=np.eye(3, dtype=np.float32))
+
+
+def within_autocast(device: str, body: str, results: str, dtype: str = "torch.bfloat16") -> str:
+    return module('x: "f32[2, 3]", w: "f32[3, 3]", n: "i64[2, 3]"', f"""
+    submod_1 = self.submod_1
+    wrap = torch.ops.higher_order.wrap_with_autocast('{device}', {dtype}, True, False, submod_1, x, w, n)
+    getitem = wrap[0]
+    return (getitem,)
+    """, inner("submod_1", 'x: "f32[2, 3]", w: "f32[3, 3]", n: "i64[2, 3]"', f"""
+    mm: "bf16[2, 3]" = torch.ops.aten.mm.default(x, w)
+    {body}
+    return ({results},)
+    """))
+
+
+@pytest.mark.parametrize(("device", "body", "want"), [
+    ("cpu", "made = torch.ops.aten.cat.default([mm, x])", "float32"), ("cpu", "made = torch.ops.aten.cat.default([mm, mm])", "bfloat16"),
+    ("cpu", "made = torch.ops.aten.cat.default([n, n])", "int64"), ("cpu", "made = torch.ops.aten.stack.default([x, mm])", "float32"),
+    ("cuda", "made = torch.ops.aten.atan2.default(mm, x)", "float32"), ("cuda", "made = torch.ops.aten.atan2.default(mm, mm)", "bfloat16"),
+    ("cuda", "made = torch.ops.aten.exp.default(mm)", "float32"), ("cpu", "made = torch.ops.aten.exp.default(mm)", "bfloat16"),
+    ("cuda", "made = torch.ops.aten.cumsum.default(n, 0)", "int64"), ("cpu", "made = torch.ops.aten.trace.default(mm)", "float32"),
+    ("cpu", "wide = torch.ops.aten.to.dtype(x, torch.float64)\n turned = torch.ops.aten.t.default(wide)\n made = torch.ops.aten.mm.default(wide, turned)", "float64"),
+])
+def test_element_types_within_autocast(device: str, body: str, want: str) -> None:
+    """Lower types for products, float32 for some, the widest of their operands for others; integers and float64 stay as they are."""
+    rng = np.random.default_rng(0)
+    text = within_autocast(device, body, "made")
+    found = run(text, x=rng.integers(-3, 4, (2, 3)).astype(np.float32), w=np.eye(3, dtype=np.float32), n=np.arange(6).reshape(2, 3))[0]
+    assert str(found.dtype) == want
+
+
+def test_a_region_casts_the_tensors_of_lists() -> None:
+    """The product is rounded to bfloat16; beside x it is float32 again, and x keeps its digits."""
+    x = np.array([[1.001, 2, 3], [4, 5, 6]], np.float32)
+    text = within_autocast("cpu", "made = torch.ops.aten.cat.default([mm, x])", "made")
+    found = run(text, x=x, w=np.eye(3, dtype=np.float32), n=np.zeros((2, 3), np.int64))[0]
+    assert found[2:].tolist() == x.tolist() and found[0, 0] == 1
+
+
+def test_values_at_the_border_of_a_module_pass() -> None:
+    text = module('x: "f32[2, 3]"', """
+    _export_tracepoint = torch.ops.higher_order._export_tracepoint(x, kind = 'module_call_inputs', path = 'net')
+    getitem: "f32[2, 3]" = _export_tracepoint[0]
+    neg: "f32[2, 3]" = torch.ops.aten.neg.default(getitem)
+    return (neg,)
+    """)
+    np.testing.assert_array_equal(run(text, x=X)[0], -X)
+
+
+def test_the_tensors_that_a_list_operator_writes_are_its_result() -> None:
+    text = module('x: "f32[3]", y: "f32[2, 3]"', """
+    _foreach_mul_ = torch.ops.aten._foreach_mul_.Scalar([x, y], 3.0)
+    getitem: "f32[3]" = _foreach_mul_[0]
+    add: "f32[2, 3]" = torch.ops.aten.add.Tensor(y, getitem)
+    return (add,)
+    """)
+    np.testing.assert_allclose(run(text, x=X[0], y=X)[0], 3 * X + 3 * X[0], rtol=1e-5)

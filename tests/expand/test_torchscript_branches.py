@@ -378,3 +378,92 @@ def test_break_and_continue_on_data(x: Array, n: int) -> None:
     number = f"):\n  %n.1 : int = prim::Constant[value={n}]()\n"
     got = run(SEARCH.replace(",\n      %n.1 : int):\n", number).replace("%x.1", "%x"), x=x)[0]
     np.testing.assert_allclose(got, search(x, n), rtol=1e-5, atol=1e-6)
+
+
+CARRIED = """
+    %a : str = prim::Constant[value="a"]()
+    %b : str = prim::Constant[value="b"]()
+    %unset : Tensor = prim::Uninitialized()
+    %hundred : float = prim::Constant[value=100.]()
+    %maybe : Tensor? = prim::If(%c)
+      block0():
+        -> (%x)
+      block1():
+        -> (%none)
+    %y : Tensor, %w : TYPE = prim::Loop(%many, %c, %x, START)
+      block0(%i : int, %v : Tensor, %u : TYPE):
+        %v2 : Tensor = aten::mul(%v, %two)
+        %s : Tensor = aten::sum(%v2, %none)
+        %go : Tensor = aten::lt(%s, %hundred)
+        %on : bool = aten::Bool(%go)
+        -> (%on, %v2, NEXT)
+"""
+USE = """
+    %no : bool = aten::__is__(%w, %none)
+    %r : Tensor = prim::If(%no)
+      block0():
+        -> (%y)
+      block1():
+        %sure : Tensor = prim::unchecked_cast(%w)
+        %m : Tensor = aten::neg(%sure)
+        -> (%m)
+    return (%r)
+"""
+
+
+def carried(type: str, start: str, next: str, use: str = USE) -> str:
+    """A loop, whose first trip depends on data, that doubles %x up to a sum of 100 and carries something beside it."""
+    return program(CARRIED.replace("TYPE", type).replace("START", start).replace("NEXT", next) + use)
+
+
+def doubled(x: Array) -> tuple[Array, Array | None]:
+    """The last value, and the one before; None where no trip is made."""
+    value, before = x, None
+    while x.sum() > 0 and (before is None or value.sum() < 100):
+        value, before = value * 2, value
+    return value, before
+
+
+@pytest.mark.parametrize("x", SIGNS[:2])
+@pytest.mark.parametrize(("start", "next", "last"), [
+    ("%none", "%v2", "value"), ("%none", "%v", "before"), ("%none", "%none", None), ("%maybe", "%none", None), ("%maybe", "%v", "before"),
+    ("%maybe", "%u", "x"),
+])
+def test_a_loop_on_data_carries_what_may_be_none(start: str, next: str, last: str | None, x: Array) -> None:
+    value, before = doubled(x)
+    kept = None if before is None or last is None else {"value": value, "before": before, "x": x}[last]
+    np.testing.assert_allclose(run(carried("Tensor?", start, next), x=x)[0], value if kept is None else -kept, rtol=1e-6)
+
+
+@pytest.mark.parametrize("x", SIGNS[:2])
+def test_a_loop_on_data_carries_a_string_that_stays(x: Array) -> None:
+    use = """
+    %same : bool = aten::eq(%w, %a)
+    %r : Tensor = prim::If(%same)
+      block0():
+        -> (%y)
+      block1():
+        -> (%x)
+    return (%r)
+"""
+    np.testing.assert_allclose(run(carried("str", "%a", "%a", use), x=x)[0], doubled(x)[0], rtol=1e-6)
+    with pytest.raises(UserError, match="a loop whose end depends on data carries "):
+        run(carried("str", "%a", "%b", use), x=x)
+
+
+@pytest.mark.parametrize("x", SIGNS[:2])
+@pytest.mark.parametrize(("start", "next"), [("%unset", "%v"), ("%unset", "%unset"), ("%x", "%unset")])
+def test_a_loop_on_data_carries_what_one_way_does_not_set(start: str, next: str, x: Array) -> None:
+    """Whoever reads it, does so only where it is set."""
+    use = """
+    %r : Tensor = prim::If(%c)
+      block0():
+        %m : Tensor = USED
+        -> (%m)
+      block1():
+        -> (%y)
+    return (%r)
+""".replace("USED", "aten::neg(%w)" if next == "%v" else "aten::neg(%y)")
+    value, before = doubled(x)
+    wanted = value if before is None else -(before if next == "%v" else value)
+    np.testing.assert_allclose(run(carried("Tensor", start, next, use), x=x)[0], wanted, rtol=1e-6)

@@ -380,3 +380,51 @@ def test_what_a_view_is_made_of_stems_from_the_view_not_from_its_reader() -> Non
     made = primitive(text, {"x": np.zeros((2, 3), np.float32)}).main()
     assert [(n.op.name, n.origin[0].op.name) for n in made.nodes if n.op.name != "parameter"] == [
         ("transpose", "aten::transpose"), ("reshape", "aten::unsqueeze"), ("exponential", "aten::exp")]
+
+
+def test_a_function_whose_graph_is_not_printed_is_told_by_its_name() -> None:
+    with pytest.raises(UserError) as raised:
+        run(graph("""
+            %f : Function = prim::Constant[name="twice"]()
+            %y : Tensor = prim::CallFunction(%f, %x)
+            return (%y)
+        """), x=X)
+    assert "%y calls the Python function twice, whose body is not in the text" in raised.value.message
+
+
+def test_a_dict_in_the_text() -> None:
+    text = graph("""
+        %d : Dict(str, int) = prim::Constant[value={"a": 2, "b": 3}]()
+        %k : str = prim::Constant[value="b"]()
+        %n : int = aten::__getitem__(%d, %k)
+        %y : Tensor = aten::mul(%x, %n)
+        return (%y)
+    """)
+    assert run(text, x=X)[0].tolist() == (3 * X).tolist()
+
+
+def test_a_module_is_not_in_training_unless_a_file_says_so() -> None:
+    text = """graph(%self : __torch__.Net, %x : Tensor):
+  %t : bool = prim::GetAttr[name="training"](%self)
+  %p : float = prim::Constant[value=0.5]()
+  %y : Tensor = aten::dropout(%x, %p, %t)
+  return (%y)
+"""
+    assert run(text, x=X)[0].tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("name", ["detach_", "requires_grad_"])
+def test_what_only_tells_of_gradients_writes_nothing(name: str) -> None:
+    text = graph(f"""
+        %yes : bool = prim::Constant[value=1]()
+        %y : Tensor = aten::{name}(%x{", %yes" if name == "requires_grad_" else ""})
+        %z : Tensor = aten::neg(%y)
+        return (%z)
+    """)
+    assert run(text, x=X)[0].tolist() == (-X).tolist()
+
+
+def test_an_unknown_operator_that_writes_is_told_by_its_name() -> None:
+    with pytest.raises(UserError) as raised:
+        run(graph("%y : Tensor = aten::foo_(%x)\n%z : Tensor = aten::neg(%y)\nreturn (%z)"), x=X)
+    assert "aten::foo_(Tensor) at %y" in raised.value.message

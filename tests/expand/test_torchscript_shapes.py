@@ -4,8 +4,10 @@ from __future__ import annotations
 import pytest
 
 from irscope.expand import bind_types
+from irscope.expand.torchscript import Given, TypesSeen, run_program
 from irscope.formats.torchscript.printer import print_module
-from irscope.graph import Module
+from irscope.graph import Module, TensorType
+from irscope.graph.dtypes import F32
 from irscope.source import UserError
 from tests.expand.torchscript_runs import graph, module_of
 
@@ -82,3 +84,41 @@ def test_a_shape_that_changes_with_the_trips_is_not_told() -> None:
     found = types(bind_types(module, {"x": (2, 5)}))
     assert found["y"] == "Float(8, 5)"
     assert found["next"] == "Tensor"
+
+
+SEEN = graph("""
+    %zero : int = prim::Constant[value=0]()
+    %one : int = prim::Constant[value=1]()
+    %a : Tensor = aten::mm(%x, %x)
+    %v : Tensor = aten::select(%a, %zero, %one)
+    %n : Tensor = aten::neg(%v)
+    WRITE
+    return (%n)
+""", "%x : Float(3, 3)")
+
+
+def test_types_of_views_are_noted_at_the_end_of_a_run_that_is_kept() -> None:
+    """A view that was written to later has no type that is sure."""
+    seen = TypesSeen()
+    module = module_of(SEEN.replace("WRITE", ""))
+    run_program(module, Given({"x": TensorType(F32, (3, 3))}), seen.later)
+    found = seen.types()
+    assert found is not None
+    assert {node.name: str(type) for node, type in found.items()} == {"a": "Float(3, 3)", "v": "Float(3)", "n": "Float(3)"}
+    seen = TypesSeen()
+    run_program(module_of(SEEN.replace("WRITE", "%w : Tensor = aten::add_(%v, %one, %one)")), Given({"x": TensorType(F32, (3, 3))}), seen.later)
+    assert seen.types() is None
+
+
+def test_types_of_weights_are_noted_once_their_readers_say_them() -> None:
+    module = module_of("""graph(%self : __torch__.Net, %x : Float(2, 6)):
+  %w : Tensor = prim::GetAttr[name="weight"](%self)
+  %b : Tensor = prim::GetAttr[name="bias"](%self)
+  %y : Float(2, 4) = aten::linear(%x, %w, %b)
+  return (%y)
+""")
+    seen = TypesSeen()
+    run_program(module, Given(), seen.later)
+    found = seen.types()
+    assert found is not None
+    assert {node.name: str(type) for node, type in found.items()} == {"w": "Float(4, 6)", "b": "Float(4)"}

@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from irscope.expand.torchscript.constants import elided_constants
 from irscope.graph import Module, TensorType
 from irscope.source import UserError
-from tests.expand.torchscript_runs import primitive, run
+from tests.expand.torchscript_runs import graph, module_of, primitive, run
 
 
 def net(statements: str, x: str = "Float(2, 6)") -> str:
@@ -280,3 +281,41 @@ def test_a_recurrent_module_takes_its_weights_in_the_order_of_the_state_dict() -
 def test_a_recurrent_module_without_a_file_asks_for_one() -> None:
     with pytest.raises(UserError, match="the tensors of the list %ws are not in the text"):
         primitive(GATED, {"x": np.zeros((3, 2, 5), np.float32), "h": np.zeros((2, 2, 4), np.float32)})
+
+
+def test_tensors_whose_values_the_text_elides_are_found_and_given() -> None:
+    text = """graph(%x : Float(2)):
+  %c : Float(2) = prim::Constant[value=<Tensor>]()
+  %d : Float(2) = prim::Constant[value= 1  2 [ CPUFloatType{2} ]]()
+  %e : Tensor = aten::mul(%c, %d)
+  %y : Tensor = aten::mul(%e, %x)
+  return (%y)
+"""
+    assert [node.name for node in elided_constants(module_of(text))] == ["c"]
+    x, c = np.array([1, 10], np.float32), np.array([3, 5], np.float32)
+    assert [p.name for p in primitive(text, {"x": x}, {"c": c}).main().params] == ["x", "c"]
+    assert run(text, {"c": c}, x=x)[0].tolist() == [3, 100]
+    with pytest.raises(UserError, match="elide"):
+        primitive(text, {"x": x})
+
+
+def test_an_elided_list_in_a_module_has_the_weights_of_that_module() -> None:
+    text = RECURRENT.replace("%7", "%self.tagger.rnn._flat_weights").replace(", scope: __module.tagger/__module.tagger.rnn", "")
+    rng = np.random.default_rng(0)
+    x, h, *listed = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 2, 3), (1, 2, 4), (12, 3), (12, 4), (12,), (12,)))
+    wanted = run(RECURRENT, constants={"h": h} | {f"7.{i}": array for i, array in enumerate(listed)}, x=x)[0]
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    given = {f"tagger.rnn.{name}": array for name, array in zip(names, listed, strict=True)}
+    assert run(text, given, constants={"h": h}, x=x)[0].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("shown", "dtype"), [("1  2 [ CPULongType{2} ]", "int64"), ("{3}", "int64"), ("{3.5}", "float64")])
+def test_a_constant_whose_type_was_lost_is_a_number_of_python(shown: str, dtype: str) -> None:
+    """It has the type that the text shows; beside a tensor of floats, it does not decide the type of the result."""
+    constant, product = run(graph(f"""
+        %c : Tensor = prim::Constant[value= {shown}]()
+        %y : Tensor = aten::mul(%x, %c)
+        return (%c, %y)
+    """.replace("value= {", "value={")), x=np.ones(2, np.float32))
+    assert str(constant.dtype) == dtype and product.dtype == np.float32
+    assert product.tolist() == np.broadcast_to(constant, (2,)).tolist()

@@ -14,7 +14,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.contents import verify_contents
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
-from irscope.lower.program import Launch, Program
+from irscope.lower.program import Copy, Launch, Program
 from irscope.lower.tile import Store
 from irscope.lower.traversal import walk
 from irscope.lower.verify import verify_kernel, verify_program
@@ -251,3 +251,52 @@ def test_an_output_that_is_written_in_part_is_found() -> None:
     program, _, _ = framed()
     program.steps.pop()
     assert any("is not written everywhere" in problem for problem in verify_program(program))
+
+
+CHOOSING = """HloModule m
+yes { p = f32[3] parameter(0)
+ ROOT r = f32[3] negate(p) }
+no { p = f32[3] parameter(0)
+ ROOT r = f32[3] cosine(p) }
+ENTRY main {
+  x = f32[3] parameter(0)
+  y = f32[3] parameter(1)
+  g = pred[3] compare(x, y), direction=LT
+  h = pred[1] slice(g), slice={[1:2]}
+  f = pred[] reshape(h)
+  ROOT c = f32[3] conditional(f, x, y), true_computation=yes, false_computation=no
+}
+"""
+
+
+def test_a_choice_by_what_nobody_wrote_is_found() -> None:
+    program = lower(module_of(CHOOSING), Options())
+    assert verify_contents(program) == []
+    del program.steps[:-1]
+    assert any(problem.startswith("a switch reads ") for problem in verify_contents(program))
+
+
+def test_a_copy_of_what_nobody_wrote_is_found() -> None:
+    program = lower(module_of(CHOOSING), Options())
+    [copy] = [step for step in program.steps if isinstance(step, Copy)]
+    program.steps.remove(copy)
+    program.steps.insert(0, copy)
+    assert any("is copied where nothing was written" in problem for problem in verify_contents(program))
+
+
+def test_a_branch_that_writes_its_result_in_part_is_found() -> None:
+    program = lower(module_of(CHOOSING), Options())
+    program.steps[-1].blocks()[1].clear()
+    assert verify_contents(program) == ["output c is not written everywhere"]
+
+
+def test_a_layout_beyond_its_buffer_is_found() -> None:
+    program, launch, at = framed()
+    image = launch.kernel.params()[at]
+    assert image.layout is not None
+    image.layout = image.layout._replace(offset=image.layout.offset + image.elements)
+    assert any(f"the layout of {image.name} leaves its {image.elements} elements" in problem for problem in verify_contents(program))
+    slot, _ = launch.args[at]
+    image.layout = image.layout._replace(offset=image.layout.offset - image.elements)
+    launch.args[at] = slot, 1
+    assert any(f"the layout of {image.name} leaves its" in problem for problem in verify_contents(program))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irscope.graph.dtypes import C64, C128
-from tests.lower.test_scalar_arithmetic import UNARY_OF_COMPLEX, run
+from tests.lower.test_scalar_arithmetic import INVERSE_OF_COMPLEX, UNARY_OF_COMPLEX, run
 
 Golden = Callable[[str, str], None]
 PARTS = [0.0, -0.0, 1.0, -1.0, 1e-9, -0.4, 0.8, 1.4, 45.0, -45.0, 720.0, math.inf, -math.inf, math.nan]
@@ -38,6 +38,20 @@ def test_functions(name: str, golden: Golden) -> None:
             assert abs(g - w) <= 1e-9 * abs(w) + 1e-300 or name == "cbrt", f"{name} of {x}: {g}, not {w}"
     some = {shown(x) for x in points(LIMITS)}
     golden(f"complex/{name}.txt", "".join(f"{shown(x):28} {shown(g)}\n" for x, g in zip(z, got, strict=True) if shown(x) in some))
+
+
+@pytest.mark.parametrize("name", INVERSE_OF_COMPLEX)
+def test_inverse_functions(name: str) -> None:
+    """Each part for itself, with its sign: on both sides of every cut, at zeros, infinities and NaN, near zero and far out."""
+    z = np.concatenate([points([0.0, -0.0, 1.0, -1.0, 2.0, -0.5, 1e-8, -1e30, math.inf, -math.inf, math.nan]), points([1e160, -1e-160, 1e149, 1e151, 0.999])])
+    got = run(C128, C128, [z], lambda k, x: k.unary(name, x), 1)
+    with np.errstate(all="ignore"):
+        want = INVERSE_OF_COMPLEX[name](z)
+    for part in ("real", "imag"):
+        g, w = getattr(got, part), getattr(want, part)
+        np.testing.assert_allclose(g, w, rtol=1e-12, err_msg=name)
+        zeros = (w == 0) & (g == 0)
+        np.testing.assert_array_equal(np.signbit(g)[zeros], np.signbit(w)[zeros], err_msg=name)
 
 
 @pytest.mark.parametrize("name", ["mul", "div", "pow", "atan2"])

@@ -6,6 +6,7 @@ import pytest
 
 import irscope
 from irscope.lower.program import Copy, Launch
+from tests.lower import running
 from tests.lower.whole import ADD, MAX, check, entry, templates
 
 SOFTMAX = """
@@ -324,3 +325,42 @@ def test_quotients_beyond_a_tail_are_not_summed(cpu: str) -> None:
         ROOT t = (f32[5], f32[]) tuple(q, r)""", ADD)
     x, y = np.arange(11, dtype=np.float32), np.full(11, 2, np.float32)
     assert irscope.compile(text, cpu=cpu)(x, y)[1] == 12.5
+
+
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+def test_numbers_that_count_in_the_complex_plane(dtype: str) -> None:
+    check(entry(f"""
+        x = {dtype}[3,21] parameter(0)
+        i = {dtype}[3,21] iota(), iota_dimension=1
+        j = {dtype}[3,21] iota(), iota_dimension=0
+        p = {dtype}[3,21] multiply(x, i)
+        ROOT r = {dtype}[3,21] add(p, j)"""), runs=1)
+
+
+@pytest.mark.parametrize("line", [
+    "ROOT r = f32[0,4] concatenate(x, x), dimensions={0}", "z = f32[] constant(1)\n ROOT r = f32[0,7] pad(x, z), padding=0_0x1_2",
+    "z = f32[] constant(1)\n ROOT r = f32[2,4] pad(x, z), padding=1_1x0_0",
+    "i = s32[] constant(0)\n ROOT r = f32[0,4] dynamic-update-slice(x, x, i, i)",
+    "i = s32[] constant(0)\n y = f32[2,4] parameter(1)\n ROOT r = f32[2,4] dynamic-update-slice(y, x, i, i)",
+])
+def test_values_without_elements_are_put_together(line: str) -> None:
+    running.check(entry(f"x = f32[0,4] parameter(0)\n {line}"))
+
+
+def test_an_update_that_starts_at_a_vector_of_indices() -> None:
+    arrays = [np.arange(20, dtype=np.float32).reshape(4, 5), -np.ones((2, 2), np.float32), np.array([1, 9], np.int32)]
+    check(entry("""
+        x = f32[4,5] parameter(0)
+        u = f32[2,2] parameter(1)
+        i = s32[2] parameter(2)
+        ROOT d = f32[4,5] dynamic-update-slice(x, u, i)"""), arrays, runs=1)
+
+
+def test_large_numbers_that_count_in_the_complex_plane() -> None:
+    """2**24 + 1 has no place in the 24 bits of an f32."""
+    _, executable = running.compiled(entry("""
+        x = c128[3] parameter(0)
+        i = c128[33554432] iota(), iota_dimension=0
+        s = c128[3] slice(i), slice={[16777217:16777220]}
+        ROOT r = c128[3] add(x, s)"""))
+    assert executable(np.zeros(3, np.complex128))[0].tolist() == [16777217, 16777218, 16777219]

@@ -4,8 +4,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from irscope.lower.interpret import interpret_program
+from irscope.lower.lowering import lower
 from irscope.lower.program import Copy, Loop, Step
-from tests.lower.whole import check, entry
+from tests.lower import running
+from tests.lower.whole import check, entry, inputs_of, module_of, reference
 
 COUNT = """
 below {{
@@ -103,6 +106,24 @@ def test_a_state_is_not_overwritten_where_it_is_still_read(moved: str) -> None:
         t = (s32[], f32[3,3]) tuple(z, x)"""))
 
 
+def test_a_state_is_not_overwritten_where_elements_of_it_are_gathered() -> None:
+    """Element 0 of the old state is still read when element 0 of the new one is known."""
+    state = "(s32[], f32[4], s32[4,1])"
+    text = loop(state, """
+        a = f32[4] get-tuple-element(s), index=1
+        o = s32[4,1] get-tuple-element(s), index=2
+        g = f32[4] gather(a, o), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+        b = f32[4] multiply(g, a)
+        c = f32[4] cosine(b)
+        ROOT r = (s32[], f32[4], s32[4,1]) tuple(j, c, o)""", """
+        x = f32[4] parameter(0)
+        y = s32[4,1] parameter(1)
+        z = s32[] constant(0)
+        t = (s32[], f32[4], s32[4,1]) tuple(z, x, y)""", result="""w = {state} while(t), condition=below, body=step
+        ROOT g = f32[4] get-tuple-element(w), index=1""")
+    check(text, [np.array([1, 2, 3, 4], np.float32), np.array([[3], [0], [0], [1]], np.int32)])
+
+
 BEHIND = {
     "concatenation": """
         h = f32[4,8] slice(a), slice={[0:4], [0:8]}
@@ -167,6 +188,62 @@ def test_a_part_of_the_first_state_keeps_its_readers_behind_the_loop() -> None:
         ROOT o = (f32[6,8], f32[6,4]) tuple(v, d)"""))
 
 
+NESTED = """
+    first { x = f32[4] parameter(0)
+      n = f32[4] negate(x)
+      p = (f32[4], f32[4]) tuple(n, x)
+      ROOT t = ((f32[4], f32[4]), f32[4]) tuple(p, x) }
+    second { x = f32[4] parameter(0)
+      n = f32[4] cosine(x)
+      p = (f32[4], f32[4]) tuple(x, x)
+      ROOT t = ((f32[4], f32[4]), f32[4]) tuple(p, n) }
+"""
+
+KEPT = {  # how the next state %n comes from the old one, %a, and an invariant %w; whether it is written over the old one
+    "a product": ("n = f32[4,4] multiply(a, w)", True),
+    "a view of another value": ("t = f32[4,4] transpose(w), dimensions={1,0}\n n = f32[4,4] add(a, t)", True),
+    "a view of what comes from both": ("b = f32[4,4] multiply(a, w)\n t = f32[4,4] reverse(b), dimensions={0}\n n = f32[4,4] cosine(t)", False),
+    "an update by another value": ("u = f32[2,2] slice(w), slice={[0:2], [0:2]}\n n = f32[4,4] dynamic-update-slice(a, u, i, i)", True),
+    "an update by a part of itself": ("u = f32[3,3] slice(a), slice={[0:3], [0:3]}\n n = f32[4,4] dynamic-update-slice(a, u, j, j)", False),
+}
+
+
+@pytest.mark.parametrize("how", KEPT)
+def test_the_next_state_is_written_over_the_old_one_where_no_element_is_read_late(how: str) -> None:
+    lines, in_place = KEPT[how]
+    state = "(s32[], f32[4,4], f32[4,4])"
+    model = check(loop(state, f"""
+        a = f32[4,4] get-tuple-element(s), index=1
+        w = f32[4,4] get-tuple-element(s), index=2
+        {lines}
+        ROOT r = (s32[], f32[4,4], f32[4,4]) tuple(j, n, w)""", """
+        x = f32[4,4] parameter(0)
+        y = f32[4,4] parameter(1)
+        z = s32[] constant(0)
+        t = (s32[], f32[4,4], f32[4,4]) tuple(z, x, y)""", n=2, result="""w = {state} while(t), condition=below, body=step
+        ROOT g = f32[4,4] get-tuple-element(w), index=1"""), runs=1)
+    copied = [s for s in steps_in(model.program.steps) if isinstance(s, Copy) and s.bytes == 64]
+    assert (not copied) == in_place
+
+
+def test_a_branch_does_not_write_over_a_state_that_is_read_behind_it() -> None:
+    state = "(s32[], f32[4], f32[4])"
+    text = loop(state, """
+        a = f32[4] get-tuple-element(s), index=1
+        b = f32[4] get-tuple-element(s), index=2
+        c = ((f32[4], f32[4]), f32[4]) conditional(i, a, b), branch_computations={first, second}
+        p = (f32[4], f32[4]) get-tuple-element(c), index=0
+        n = f32[4] get-tuple-element(p), index=0
+        d = f32[4] get-tuple-element(c), index=1
+        m = f32[4] subtract(a, d)
+        ROOT r = (s32[], f32[4], f32[4]) tuple(j, n, m)""", """
+        x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        z = s32[] constant(0)
+        t = (s32[], f32[4], f32[4]) tuple(z, x, y)""", n=3)
+    check(text.replace("step {", NESTED + "step {"), runs=1)
+
+
 def test_updates_are_written_in_place() -> None:
     state = "(s32[], f32[6,8], f32[8])"
     model = check(loop(state, """
@@ -205,6 +282,24 @@ def test_updates_and_slices_clamp(at: int) -> None:
         d = f32[4,5] dynamic-update-slice(x, u, i, i)
         s = f32[2,3] dynamic-slice(d, i, i), dynamic_slice_sizes={2,3}
         ROOT r = (f32[4,5], f32[2,3]) tuple(d, s)"""), arrays)
+
+
+def test_what_a_loop_hands_on_unchanged_is_read_behind_it() -> None:
+    """No pass has replaced the loop's part by what went in."""
+    state = "(s32[], f32[4], f32[4])"
+    program = running.check(loop(state, """
+        a = f32[4] get-tuple-element(s), index=1
+        b = f32[4] get-tuple-element(s), index=2
+        c = f32[4] multiply(a, b)
+        ROOT r = (s32[], f32[4], f32[4]) tuple(j, c, b)""", """
+        x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        z = s32[] constant(0)
+        t = (s32[], f32[4], f32[4]) tuple(z, x, y)""", result="""w = {state} while(t), condition=below, body=step
+        g = f32[4] get-tuple-element(w), index=1
+        h = f32[4] get-tuple-element(w), index=2
+        ROOT u = f32[4] subtract(h, g)"""))
+    assert not any(isinstance(s, Copy) and s.source.name == "y" for s in program.steps)
 
 
 def test_loops_nest() -> None:
@@ -296,3 +391,51 @@ def test_a_branch_by_a_truth_value(truth: bool) -> None:
         ROOT c = f32[3] conditional(i, x, x), true_computation=yes, false_computation=no""",
         "yes { p = f32[3] parameter(0)\n ROOT r = f32[3] exponential(p) }\nno { p = f32[3] parameter(0)\n ROOT r = f32[3] negate(p) }\n"),
         [np.array(truth), np.array([1, 2, 3], np.float32)])
+
+
+@pytest.mark.parametrize("dtype", ["pred", "s32"])
+def test_a_branch_by_an_element_of_an_array(dtype: str) -> None:
+    ways = "true_computation=yes, false_computation=no" if dtype == "pred" else "branch_computations={no, yes}"
+    text = entry(f"""
+        i = {dtype}[4] parameter(0)
+        x = f32[3] parameter(1)
+        q = {dtype}[1] slice(i), slice={{[2:3]}}
+        v = {dtype}[] reshape(q)
+        ROOT c = f32[3] conditional(v, x, x), {ways}""",
+        "yes { p = f32[3] parameter(0)\n ROOT r = f32[3] exponential(p) }\nno { p = f32[3] parameter(0)\n ROOT r = f32[3] negate(p) }\n")
+    for truth in (0, 1):
+        flags = np.array([1 - truth, 1 - truth, truth, 1 - truth])
+        check(text, [flags.astype(bool if dtype == "pred" else np.int32), np.array([1, 2, 3], np.float32)], runs=1)
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_parts_of_a_branch_that_are_read_under_several_names(chosen: int) -> None:
+    """Tuples in tuples, as lowering finds them where no pass has merged equal parts."""
+    module = module_of(entry("""
+        i = s32[] parameter(0)
+        x = f32[4] parameter(1)
+        c = ((f32[4], f32[4]), f32[4]) conditional(i, x, x), branch_computations={first, second}
+        p = (f32[4], f32[4]) get-tuple-element(c), index=0
+        a = f32[4] get-tuple-element(p), index=0
+        b = f32[4] get-tuple-element(p), index=0
+        d = f32[4] get-tuple-element(c), index=1
+        s = f32[4] subtract(b, d)
+        ROOT r = (f32[4], f32[4], f32[4]) tuple(s, a, d)""", NESTED))
+    arrays = [np.array(chosen, np.int32), *inputs_of(module)[1:]]
+    for got, wanted in zip(interpret_program(lower(module), arrays), reference(module, arrays), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def test_a_branch_is_the_result_of_a_program() -> None:
+    check(entry("""
+        i = pred[] parameter(0)
+        x = f32[3] parameter(1)
+        ROOT c = (f32[3], f32[3]) conditional(i, x, x), true_computation=yes, false_computation=no""", """
+        yes { p = f32[3] parameter(0)
+          q = f32[3] exponential(p)
+          ROOT r = (f32[3], f32[3]) tuple(p, q) }
+        no { p = f32[3] parameter(0)
+          k = f32[] constant(2)
+          l = f32[3] broadcast(k), dimensions={}
+          ROOT r = (f32[3], f32[3]) tuple(l, p) }
+        """))

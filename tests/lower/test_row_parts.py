@@ -118,6 +118,18 @@ def test_a_reduction_that_depends_on_another_is_not_divided() -> None:
       ROOT t = f32[] reduce(q, z), dimensions={0}, to_apply=by""", body("add")), divided=False)
 
 
+@pytest.mark.parametrize(("behind", "divided"), [
+    ("ROOT r = f32[9001] subtract(x, sb)", False), ("d = f32[9001] subtract(x, sb)\n ROOT r = (f32[], f32[9001]) tuple(s, d)", True)])
+def test_a_row_whose_elements_are_results_of_the_same_kernel_is_not_divided(behind: str, divided: bool) -> None:
+    """A part does not know the sum of the others; a kernel behind does."""
+    check(entry(f"""
+      x = f32[9001] parameter(0)
+      z = f32[] constant(0)
+      s = f32[] reduce(x, z), dimensions={{0}}, to_apply=by
+      sb = f32[9001] broadcast(s), dimensions={{}}
+      {behind}""", body("add")), divided=divided)
+
+
 def test_threads_do_not_change_a_bit() -> None:
     text = reducing("add", "3,300007", "1", "3", before="cosine(x)")
     (x,) = drawn(load(text).module())

@@ -278,13 +278,16 @@ UNARY_OF_COMPLEX: dict[str, Callable[[Any], Any]] = {
     "rsqrt": lambda z: 1 / np.sqrt(z), "cbrt": lambda z: z ** (1 / 3), "logistic": lambda z: 1 / (1 + np.exp(-z)), "tanh": np.tanh,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
 }
+INVERSE_OF_COMPLEX: dict[str, Callable[[Any], Any]] = {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+}
 
 
 @LANES
 @pytest.mark.parametrize("dtype", [C64, C128], ids=str)
 def test_complex_numbers(dtype: DType, lanes: int) -> None:
     array, part = np.array(PLANE, dtype.numpy()), F32 if dtype is C64 else F64
-    for name, one in UNARY_OF_COMPLEX.items():
+    for name, one in {**UNARY_OF_COMPLEX, **INVERSE_OF_COMPLEX}.items():
         got = run(dtype, dtype, [array], lambda k, x, name=name: k.unary(name, x), lanes)
         agrees(got, [complex(one(np.complex128(v))) for v in PLANE], dtype, f"{name} of {dtype}")
     for name, to_part in (("abs", abs), ("real", lambda z: z.real), ("imag", lambda z: z.imag)):

@@ -68,6 +68,7 @@ def test_layouts_are_joined() -> None:
 @pytest.mark.parametrize(("build", "want"), [
     (lambda k, i, x: k.const(0.1, F32), "0.1"), (lambda k, i, x: k.const(3.0, F32), "3"), (lambda k, i, x: k.const(0.1, F64), "0.1"),
     (lambda k, i, x: k.const(1 / 3, F64), "0.3333333333333333"), (lambda k, i, x: k.const(1 / 3, F32), "0.33333334"), (lambda k, i, x: k.const(1e300, F32), "inf"),
+    (lambda k, i, x: k.const(3.4028234663852886e38, F32), "3.4028235e+38"),
     (lambda k, i, x: k.const(-1e300, F64), "-1e+300"), (lambda k, i, x: k.const(-7, S32), "-7"), (lambda k, i, x: k.pred(True), "true"),
     (lambda k, i, x: k.vector([True, False], PRED), "<true, false>"), (lambda k, i, x: k.vector([1.5, 2], F32), "<1.5, 2>"), (lambda k, i, x: k.lane(4), "lane"),
     (lambda k, i, x: i * 4 + 1, "i*4 + 1"), (lambda k, i, x: (i + 1) * i, "i*(i + 1)"), (lambda k, i, x: i // 3 % 5, "i // 3 % 5"),

@@ -6,6 +6,12 @@ import pytest
 
 from irscope.analysis.reference import evaluate, flatten
 from irscope.api import load
+from irscope.expand import expand
+from irscope.lower.lowering import lower
+from irscope.lower.options import Options
+from irscope.lower.schedule import AVX512
+from irscope.lower.tile import If
+from irscope.lower.traversal import walk
 from tests.lower.running import check, compiled, entry
 
 BODIES = """
@@ -140,3 +146,24 @@ def test_values_on_the_left(tail: str, queries: int, keys: int, values: int, mas
     swapped = f"o = {t} dot(vt, p), lhs_batch_dims={{0,1}}, rhs_batch_dims={{0,1}}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{3}}"
     program = check(text.replace(plain, swapped), template="attention" if tail == "transposed" else "")
     assert "rows" not in {k.schedule.get("template") for k in program.kernels()} or tail != "transposed"
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(20, 50), (3, 33)])
+def test_keys_that_lie_side_by_side_are_read_in_place(queries: int, keys: int) -> None:
+    text = attention(queries, keys, mask=CAUSAL)
+    for plain, turned in (("lhs_contracting_dims={3}, rhs_contracting_dims={3}", "lhs_contracting_dims={3}, rhs_contracting_dims={2}"),
+                          (f"k = f32[2,{keys},3,24]", f"k = f32[2,24,3,{keys}]"), (f"kt = f32[2,3,{keys},24]", f"kt = f32[2,3,24,{keys}]")):
+        assert text.count(plain) == 1
+        text = text.replace(plain, turned)
+    program = check(text, template="attention")
+    assert len(program.kernels()) == 1
+    scratch = [b for b in program.kernels()[0].buffers if b.scope == "scratch"]
+    assert len(scratch) == 2, "scores and their sums, no packed keys"
+
+
+@pytest.mark.parametrize(("queries", "keys", "several"), [(16, 37, False), (17, 37, False), (33, 600, False), (600, 3000, True)])
+def test_only_queries_in_several_groups_need_conditions(queries: int, keys: int, several: bool) -> None:
+    """Queries that walk the keys together are taken in blocks. Where all do, it is known which blocks are whole."""
+    program = lower(expand(load(attention(queries, keys)).module()), Options(machine=AVX512))
+    [kernel] = [k for k in program.kernels() if k.schedule.get("template") == "attention"]
+    assert (kernel.schedule["queries"] < queries) == several == any(isinstance(s, If) for s in walk(kernel.body))

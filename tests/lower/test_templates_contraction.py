@@ -1,11 +1,12 @@
 """Matrix products: every order of dimensions, every size of tail, every way of reading the right operand."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.lower.running import check, entry
+from tests.lower.running import check, compiled, entry
 
 
 def product(m: int, n: int, k: int, lhs: str, rhs: str, dtype: str = "f32", out: str = "", epilogue: bool = True) -> str:
@@ -153,3 +154,66 @@ def test_floats_become_integers_of_the_result_before_they_are_multiplied(out: st
       z = f32[4,5] multiply(x, s)
       ROOT d = {out}[4,6] dot(z, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}""")
     check(text)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "s32", "u8", "s64", "f64"])
+def test_inner_products_of_batches_and_of_rows_of_two_dimensions(dtype: str) -> None:
+    """Few columns, both operands contiguous along the sum: lanes walk it, in every batch."""
+    program = check(entry(f"""
+      x = {dtype}[2,3,5,40] parameter(0)
+      y = {dtype}[3,2,40] parameter(1)
+      ROOT d = {dtype}[3,2,5,2] dot(x, y), lhs_batch_dims={{1}}, rhs_batch_dims={{0}}, lhs_contracting_dims={{3}}, rhs_contracting_dims={{2}}"""),
+      tolerance=1e-5 if dtype == "f32" else 1e-13 if dtype == "f64" else 0, template="contraction")
+    assert set(program.kernels()[0].schedule) == {"rows", "template"}
+
+
+def test_batches_side_by_side_have_rows_and_columns() -> None:
+    program = check(entry("""
+      x = f32[6,5,40] parameter(0)
+      y = f32[6,3,2,40] parameter(1)
+      d = f32[40,5,3,2] dot(x, y), lhs_batch_dims={2}, rhs_batch_dims={3}, lhs_contracting_dims={0}, rhs_contracting_dims={0}
+      ROOT t = f32[5,3,2,40] transpose(d), dimensions={1,2,3,0}"""), template="contraction")
+    assert program.kernels()[0].schedule.get("by") == "batches"
+
+
+def test_long_sums_of_batches_side_by_side_are_kept_wide() -> None:
+    """Sums of 2048 products are exact in f32, those of 20000 only beside it."""
+    text = entry("""
+      x = f32[20000,8] parameter(0)
+      y = f32[20000,8] parameter(1)
+      ROOT d = f32[8] dot(x, y), lhs_batch_dims={1}, rhs_batch_dims={1}, lhs_contracting_dims={0}, rhs_contracting_dims={0}""")
+    program, executable = compiled(text)
+    assert program.kernels()[0].schedule.get("by") == "batches"
+    factors = np.array([8191, 8189, 8187, 8185, 4099, 4097, 3, 1], np.float32)
+    x, y = np.ones((20000, 8), np.float32), np.ones((20000, 1), np.float32) * factors
+    assert executable(x, y)[0].tolist() == (factors * np.float32(20000)).tolist()
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+def test_columns_of_two_dimensions_that_lie_apart(fixed: tuple[int, ...]) -> None:
+    """Weights [out, depth, head]: in panels, the columns of a head are together."""
+    check(entry("""
+      x = f32[4,7] parameter(0)
+      y = f32[3,7,33] parameter(1)
+      b = f32[4,33,3] parameter(2)
+      d = f32[4,3,33] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+      t = f32[4,33,3] transpose(d), dimensions={0,2,1}
+      ROOT s = f32[4,33,3] add(t, b)"""), fixed, template="contraction")
+    check(entry("""
+      x = f32[4,7] parameter(0)
+      y = f32[3,7,33] parameter(1)
+      ROOT d = f32[4,3,33] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"""), fixed, template="contraction")
+
+
+@pytest.mark.parametrize(("counted", "template"), [
+    ("i = f32[6,5] iota(), iota_dimension=1", "contraction"), ("i = f32[6,5] iota(), iota_dimension=0", "contraction"),
+    ("j = f32[2,15] iota(), iota_dimension=1\n i = f32[6,5] reshape(j)", ""),
+])
+def test_a_product_is_joined_with_numbers_that_count(counted: str, template: str) -> None:
+    program = check(entry(f"""
+      x = f32[6,20] parameter(0)
+      y = f32[20,5] parameter(1)
+      d = f32[6,5] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+      {counted}
+      ROOT s = f32[6,5] add(d, i)"""), template=template)
+    assert len(program.launches()) == 1

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.api import load
+from irscope.lower.printer import print_kernel
 from irscope.lower.repeated import MOST_REPEATED, work_of
 from tests.lower.running import check, compiled, drawn, entry
 
@@ -242,3 +243,22 @@ def test_concatenations_and_pointwise_values_lie_as_convolutions_wish() -> None:
         ROOT r = f32[] add(a, b) }"""), (1, 2, 3, 4, 5, 6), template="reduction")
     copies = [k.name for k in program.kernels() if k.name.endswith(("_frame", "_relay")) or k.schedule.get("template") == "transposition"]
     assert copies == ["c0_frame", "c3_relay"], copies
+
+
+@pytest.mark.parametrize("window", ["size=2x2 stride=3x3", "size=2x2 stride=1x3", "size=1x2 stride=2x5"])
+def test_depthwise_windows_that_leave_pixels_out(window: str) -> None:
+    (h, w), (down, right) = ([int(n) for n in part.split("=")[1].split("x")] for part in window.split(" "))
+    out = f"1,{(11 - h) // down + 1},{(17 - w) // right + 1},20"
+    check(conv("1,11,17,20", f"{h},{w},1,20", out, window, NHWC, ", feature_group_count=20"), template="depthwise")
+
+
+@pytest.mark.parametrize("first", ["2,4,4", "8,4,1"])
+def test_images_whose_pixels_follow_each_other_are_one_row_of_pixels(first: str) -> None:
+    """A convolution by single pixels is the same kernel however they are cut into images and lines."""
+    def loops(pixels: str) -> list[str]:
+        program, _ = compiled(conv(f"{pixels},16", "1,1,16,24", f"{pixels},24", "size=1x1", NHWC))
+        [kernel] = program.kernels()
+        assert kernel.schedule["template"] == "convolution"
+        return [line for line in print_kernel(kernel).splitlines() if line.lstrip().startswith(("for", "par"))]
+
+    assert loops(first) == loops("1,8,4")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.inline import NoScalarMeaning
 from irscope.lower.interpret import interpret_kernel
 from irscope.lower.printer import print_kernel
+from irscope.lower.templates.transforms import combination
 from irscope.lower.tile import Expr, For, If, Let, Load
 from irscope.lower.traversal import walk
 from irscope.ops import get
@@ -48,6 +50,7 @@ def test_division_uses_what_is_known() -> None:
     assert (n // 4).op == "floordiv" and (n % 4).op == "floormod"
     assert (n // 4) // 2 is n // 8
     assert n // 1 is n and n % 1 is k.index(0)
+    assert n % 12 % 4 is n % 4 and n % 12 % 12 is n % 12 and n % 10 % 4 is not n % 4
     assert (k.index(-7) // 2).value == -4 and (k.index(-7) % 2).value == 1
     with pytest.raises(ValueError, match="positive constant"):
         i // 0
@@ -267,3 +270,69 @@ def test_par_is_only_par_outside_of_everything_else() -> None:
         k.store(y, a * 32 + b * 8 + c * 4 + d, k.const(1, F32))
     kinds = [s.kind for s in walk(k.finish().body) if isinstance(s, For)]
     assert kinds == ["par", "par", "for", "for"]
+
+
+def test_numbers_of_python_are_indices_and_real_numbers_have_no_imaginary_part() -> None:
+    k = KernelBuilder("k")
+    assert k.binary("add", 2, 3) is k.index(5) and k.compare("LT", 2, 3).value is True
+    for dtype, zero in ((F32, 0.0), (S32, 0)):
+        x = k.variable("x", dtype)
+        assert k.real(x) is x and k.imag(x) is k.const(zero, dtype)
+
+
+def test_a_gather_on_one_lane_is_a_load() -> None:
+    k = KernelBuilder("k")
+    x, y = k.buffer("x", F32, (4,), "in"), k.buffer("y", F32, (4,), "out")
+    i = k.variable("i", S64, known=(0, 3))
+    assert k.gather(x, i) is k.load(x, i)
+    k.store(y, 0, k.gather(x, k.index(2), k.pred(False)))
+    found = np.ones(4, np.float32)
+    k = KernelBuilder("k")
+    x, y = k.buffer("x", F32, (4,), "in"), k.buffer("y", F32, (4,), "out")
+    for at, inside in enumerate((True, False)):
+        k.store(y, at, k.gather(x, k.index(2), k.pred(inside)))
+    interpret_kernel(k.finish(), [np.array([1, 2, 3, 4], np.float32), found])
+    assert found.tolist() == [3, 0, 1, 1]
+
+
+def test_what_a_register_places_is_loaded_where_the_register_has_that_value() -> None:
+    """Loads of inputs move out of loops, but not past the register that says where they read."""
+    k = KernelBuilder("k")
+    x, y = k.buffer("x", F32, (8,), "in"), k.buffer("y", F32, (3,), "out")
+    at = k.reg(S64, 0)
+    with k.loop(0, 3) as i:
+        at.set(at.get() + 2)
+        k.store(y, i, k.load(x, at.now))
+    found = np.zeros(3, np.float32)
+    interpret_kernel(k.finish(), [np.arange(8, dtype=np.float32), found])
+    assert found.tolist() == [2, 4, 6]
+
+
+def test_combinations_of_values() -> None:
+    """Weights of 1 and -1 multiply nothing, those of 0 read nothing."""
+    k = KernelBuilder("k")
+    a, b, c = (k.variable(name, F32) for name in "abc")
+    assert combination(k, (0, 1, 0), (a, b, c)) is b
+    assert combination(k, (-1, 1, 0), (a, b, c)) is k.binary("sub", b, a)
+    assert combination(k, (0, -1, 0), (a, b, c)) is k.unary("neg", b)
+    assert combination(k, (0, 3, 0), (a, b, c)) is k.binary("mul", b, k.const(3, F32))
+    assert combination(k, (2, -1, 1), (a, b, c)) is k.binary("sub", k.fma(a, k.const(2, F32), c), b)
+
+
+@pytest.mark.parametrize(("name", "want"), [("add", 10), ("sub", 4), ("mul", 21), ("and", 3), ("or", 7), ("xor", 4), ("min", 3), ("max", 7)])
+def test_integers_that_are_known_are_computed_at_once(name: str, want: int) -> None:
+    k = KernelBuilder("k")
+    for dtype in (S32, S64):
+        made = k.binary(name, k.const(7, dtype), k.const(3, dtype))
+        assert (made.op, made.value, made.dtype) == ("const", want, dtype)
+        x = k.variable("x", dtype)
+        assert k.binary(name, x, k.const(3, dtype)).op != "const"
+
+
+def test_a_range_that_leaves_the_type_is_not_known() -> None:
+    """The sum may wrap around then; up to the last number of the type it does not."""
+    k = KernelBuilder("k")
+    low, high = -(1 << 31), (1 << 31) - 1
+    x, y = k.variable("x", S32, known=(low + 3, 7)), k.variable("y", S32, known=(-7, high - 3))
+    assert k.binary("sub", x, 3).range == (low, 4) and k.binary("sub", x, 4).range is None
+    assert k.binary("add", y, 3).range == (-4, high) and k.binary("add", y, 4).range is None

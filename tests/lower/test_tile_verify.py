@@ -147,3 +147,14 @@ def test_the_interpreter_stops_at_missteps() -> None:
         interpret_kernel(sound().finish(), [xs])
     with pytest.raises(ValueError, match="not f32"):
         interpret_kernel(sound().finish(), [np.ones(32), xs])
+
+
+def test_a_place_may_depend_on_a_par_loop_through_a_register() -> None:
+    for start, problems in ((lambda i: i, []), (lambda i: 0, ["every iteration of par i0 stores to the same place of y"])):
+        k = KernelBuilder("k")
+        y = k.buffer("y", F32, (8,), "out")
+        with k.par(0, 4) as i:
+            at = k.reg(S64, start(i))
+            at.set(at.get() + 1)
+            k.store(y, k.binary("min", at.now, 7), 1.0)
+        assert [p for p in verify_kernel(k.finish()) if "same place" in p] == problems

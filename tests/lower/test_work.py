@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from irscope.expand import expand
-from irscope.graph.dtypes import F32
+from irscope.graph.dtypes import F32, S32
 from irscope.lower.build import KernelBuilder
 from irscope.lower.kernels import flops_of_node
 from irscope.lower.work import has_open_loops, node_operations, operations
@@ -107,3 +107,29 @@ def test_the_border_of_an_image_counts() -> None:
         ROOT c = f32[1,1,1,16] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f""")))
     convolution = module.main().result()
     assert node_operations(convolution) == 2 * 9 * 8 * 16 and flops_of_node(convolution) == 2 * 8 * 16
+
+
+def test_a_body_that_lowering_does_not_know_counts_as_one_operation() -> None:
+    graph = module_of(entry("""
+      x = f32[6,40] parameter(0)
+      z = f32[] constant(0)
+      ROOT r = f32[6] reduce(x, z), dimensions={1}, to_apply=foreign""", """foreign { a = f32[] parameter(0)
+        b = f32[] parameter(1)
+        ROOT r = f32[] custom-call(a, b), custom_call_target="mine" }
+      """)).main()
+    assert node_operations(graph.result()) == 6 * 40
+
+
+def test_integers_of_the_data_count_and_addresses_do_not() -> None:
+    def write(k: KernelBuilder) -> None:
+        x, y = k.buffer("x", S32, (64,), "in"), k.buffer("y", S32, (64,), "out")
+        with k.loop(0, 64) as i:
+            k.store(y, i, k.binary("add", k.load(x, i), k.convert(i * 3 + 1, S32)))
+    assert counted(write) == 64 * 2  # a sum and a store
+
+    def double(k: KernelBuilder) -> None:
+        y = k.buffer("y", S32, (64,), "out")
+        total = k.reg(S32, k.variable("n", S32))
+        with k.loop(0, 64) as i:
+            k.store(y, i, k.binary("add", total.now, total.now))
+    assert counted(double) == 64 * 2

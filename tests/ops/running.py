@@ -44,8 +44,10 @@ def leaves(node: Node) -> list[TensorType]:
 
 
 def reference(module: Module, *arrays: Array) -> list[Array]:
-    """The results by numpy."""
-    return [np.asarray(a) for a in flatten(evaluate(module.main(), list(arrays)))]
+    """The results by numpy, one for each that the type has."""
+    found = [np.asarray(a) for a in flatten(evaluate(module.main(), list(arrays)))]
+    assert len(found) == len(leaves(module.main().result()))
+    return found
 
 
 def kernel_of(node: Node, name: str = "op") -> Program:

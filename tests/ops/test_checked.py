@@ -8,7 +8,7 @@ import pytest
 
 from irscope.ops import TypeFault
 from irscope.ops.attributes import Constant, Dot
-from irscope.ops.checked import Items, Sizes, at_least, in_step, nonzero, real
+from irscope.ops.checked import MOST, Items, Sizes, at_least, in_step, nonzero, real, table
 from tests.ops.running import read
 
 
@@ -19,6 +19,7 @@ def test_what_is_there() -> None:
     assert list(in_step("sizes", [1, 2], (3, 4), iter([5, 6]))) == [(1, 3, 5), (2, 4, 6)] and list(in_step("sizes")) == []
     assert (nonzero("a divisor", -1), at_least(2, "a count", 2), at_least(0, "a rate", 0.5)) == (-1, 2, 0.5)
     real("limits", 1, -2.5, True, 0)
+    assert table("the window", 3, 4) == (3, 4) and table("a number") == () and table("none", 0, 1 << 70) == (0, 1 << 70)
 
 
 @pytest.mark.parametrize(("call", "message"), [
@@ -30,6 +31,8 @@ def test_what_is_there() -> None:
     (lambda: in_step("they", [], [1]), "they must have equal lengths, not 0, 1"),
     (lambda: nonzero("the step", 0), "the step must not be 0"), (lambda: nonzero("the step", 0.0), "the step must not be 0"),
     (lambda: at_least(1, "the groups", 0), "the groups must be at least 1, not 0"),
+    (lambda: table("the window", MOST, 2), f"the window would have more than {MOST:,} elements"),
+    (lambda: table("the window", MOST + 1), f"the window would have more than {MOST:,} elements"),
     (lambda: real("the limits", 1, math.inf), "the limits must be finite real numbers, not inf"),
     (lambda: real("the limits", 2j), "the limits must be finite real numbers, not 2j"),
     (lambda: real("the limits", 1, "a"), "the limits must be finite real numbers, not one that depends on data"),

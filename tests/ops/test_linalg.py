@@ -295,3 +295,31 @@ def test_eig(dtype: str, shape: tuple[int, ...]) -> None:
     close(a @ right, right * w[..., None, :], dtype)
     close(adjoint(left) @ a, w[..., :, None] * adjoint(left), dtype)
     close(np.linalg.norm(right, axis=-2), np.ones(lead), dtype)
+
+
+def test_a_tridiagonal_matrix_without_an_inverse_is_told() -> None:
+    """The others of the batch are solved."""
+    diagonal, zeros = np.array([[2.0, 4.0], [0.0, 0.0]]), np.zeros((2, 2))
+    b = np.ones((2, 2, 1))
+    band, right = tensor("f64", 2, 2), tensor("f64", 2, 2, 1)
+    node = library("tridiagonal-solve", [band, band, band, right], [right, tensor("s32", 2)], {})
+    x, info = reference_of(node, zeros, diagonal, zeros, b)
+    assert x[0].ravel().tolist() == [0.5, 0.25] and np.isnan(x[1]).all() and (info != 0).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("left", "right"), [(False, True), (True, False), (False, False)])
+def test_eigenvectors_of_one_side(left: bool, right: bool) -> None:
+    """Those that nobody asked for are zeros."""
+    a = np.array([[2.0, 1.0], [0.0, 3.0]])
+    vectors = tensor("c128", 2, 2)
+    node = library("eig", [tensor("f64", 2, 2)], [tensor("f64", 2), tensor("f64", 2), vectors, vectors, tensor("s32")], {"left": left, "right": right})
+    re, im, lefts, rights, info = compiled_node(node, a, interpret=True)
+    assert sorted(re.tolist()) == [2, 3] and not im.any() and info == 0
+    assert lefts.any() == left and rights.any() == right
+    assert np.allclose(a @ rights, rights * re) and np.allclose(lefts.conj().T @ a, re[:, None] * lefts.conj().T)
+
+
+def test_eigenvectors_of_a_matrix_without_elements() -> None:
+    node = library("eigh", [tensor("f64", 3, 0, 0)], [tensor("f64", 3, 0, 0), tensor("f64", 3, 0), tensor("s32", 3)], {"lower": True})
+    vectors, values, info = reference_of(node, np.zeros((3, 0, 0)))
+    assert vectors.shape == (3, 0, 0) and values.shape == (3, 0) and info.tolist() == [0, 0, 0]

@@ -148,7 +148,7 @@ def test_bitcast_reads_memory_as_the_layouts_say(shape: list[int], data: Any) ->
 
 
 @pytest.mark.parametrize(("before", "after"), [
-    ("f32[3]", "s32[3]"), ("f32[3]", "u8[3,4]"), ("u8[3,4]", "f32[3]"), ("u16[2,2]", "u32[2]"), ("s64[2]", "u16[2,4]"),
+    ("f32[3]", "s32[3]"), ("f32[3]", "f32[3]"), ("c64[3]", "c64[3]"), ("f32[3]", "u8[3,4]"), ("u8[3,4]", "f32[3]"), ("u16[2,2]", "u32[2]"), ("s64[2]", "u16[2,4]"),
     ("u4[2,2]", "u8[2]"), ("s8[3]", "s4[3,2]"), ("c128[2]", "c64[2,2]"), ("c64[2,2]", "c128[2]")])
 def test_bitcast_convert(before: str, after: str) -> None:
     dtype, shape = before[:-1].split("[")

@@ -303,3 +303,16 @@ def test_a_loop_whose_number_of_steps_is_computed(trips: int) -> None:
         assert all(node.origin == (count,) for node in body.nodes)
     steps = max(trips, 0)
     assert [float(v) for v in program.value([total, last])] == [2.0 ** steps, 10 + sum(range(steps))]
+
+
+@pytest.mark.parametrize(("least", "most", "message"), [
+    (2, 2, ""), (2, None, ""), (0, None, ""), (1, 3, ""), (3, None, "3 or more"), (3, 3, "3"), (0, 1, "0 to 1"), (1, 1, "1"), (3, 4, "3 to 4"),
+])
+def test_tensors_of_so_many_dimensions(least: int, most: int | None, message: str) -> None:
+    program = Program(np.zeros((2, 3), np.float32))
+    if not message:
+        assert program.t.shape_of(program.params[0], least, most) == (2, 3)
+        return
+    with pytest.raises(TypeFault) as raised:
+        program.t.shape_of(program.params[0], least, most)
+    assert raised.value.message == f"it takes a tensor of {message} dimensions, not one of the sizes [2, 3]"
