@@ -85,7 +85,8 @@ def test_people_read_the_reason_the_cause_the_fix_and_what_releases_do() -> None
 
 def test_equal_edges_are_one_with_three_of_the_others() -> None:
     named = "%p -> %c, %p -> %c, %p -> %c"
-    for n, others in ((1, []), (2, ["      2 times: also %p -> %c"]), (4, [f"      4 times: also {named}"]), (6, [f"      6 times: also {named} and 2 more"])):
+    for n, others in ((1, []), (2, ["      2 times: also %p -> %c"]), (4, [f"      4 times: also {named}"]),
+                      (5, [f"      5 times: also {named} and 1 more"]), (6, [f"      6 times: also {named} and 2 more"])):
         assert lines(*[Edge(APART)] * n)[1:] == others
 
 
@@ -135,6 +136,7 @@ def test_markdown_has_a_row_for_each_edge() -> None:
         f"| `%p` net.py:1 | `%c` | none | No.<br>releases differ: {DIFFER}<br>fix: compute %p twice | 0.6 us, 32 B |"]
     assert rows(Edge(APART, answer=FixAnswer())) == ["| `%p` | `%c` | none |  |  |"]  # what was tried in vain is for people
     assert "| producer |" not in told("markdown", Edge(FUSED)) and "1 edge under xla, 0 of them" in told("markdown", Edge(FUSED))
+    assert "edges" not in told("markdown")
     assert rows(Edge(FUSED), pair=("p", "c")) == ["| `%p` | `%c` | all |  |  |"]
     many = rows(*[Edge(APART)] * 103)
     assert len(many) == 101 and many[-1] == "| | | | and 3 more | |"
@@ -227,6 +229,7 @@ def test_people_read_help_notes_costs_and_savings_of_a_finding_where_there_are_a
     bare = whole(finding())
     assert not any(word in bare for word in ("help:", "note:", "saves:", "costs:"))
     full = whole(finding(help="do this", notes=(Note("see here"),), saves={"us": 2.0}, costs={"us": 4.0, "kernels": 1.0}))
+    assert "saves" not in whole(finding(severity=Severity.ERROR, saves={"us": 0.0}))  # only of a fact it is said that it saves nothing
     assert all(word in full for word in ("do this", "see here", "\n  costs: about 4 us, 1 kernel\n  saves: about 2 us\n"))
 
 
@@ -237,6 +240,7 @@ def test_equal_findings_name_three_of_the_others_and_what_all_save() -> None:
 
     assert last(2, {"us": 2.0}) == "  2 times: also at %n.1; about 4 us in all"
     assert last(4, {"us": 2.0}) == "  4 times: also at %n.1, %n.2, %n.3; about 8 us in all"
+    assert last(5, None) == "  5 times: also at %n.1, %n.2, %n.3 and 1 more"
     assert last(6, None) == "  6 times: also at %n.1, %n.2, %n.3 and 2 more"
     assert "times" not in last(1, {"us": 2.0})
     groups = alike([finding(severity=Severity.INFO, saves={"us": 9.0}), finding(code="A"), finding(code="B", saves={"us": 1.0})])
@@ -292,6 +296,7 @@ def test_markdown_lists_clean_files_and_the_first_hundred_findings() -> None:
     assert text.endswith("No findings in `b.hlo`, `c'.hlo`.")
     many = [found, *(FileReport(f"f{i}.hlo") for i in range(23))]
     assert reporter("markdown")(Report(many)).endswith("`f19.hlo` and 3 others.")
+    assert "and 1 other" in reporter("markdown")(Report(many[:22]))
     assert reporter("markdown")(Report(many[:21])).endswith("`f19.hlo`.")
     assert "No findings in" not in reporter("markdown")(Report(many[1:]))
     rows = reporter("markdown")(Report([FileReport("a.hlo", [finding()] * 102)])).splitlines()
