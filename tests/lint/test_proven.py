@@ -300,3 +300,19 @@ def test_a_change_that_cannot_be_planned_and_one_of_an_edge_that_is_fused_prove_
     engine._before.clear()
     monkeypatch.setattr(engine, "_standing", lambda scope, edit: replace(now, edges={own: "all"}))
     assert engine.attempt(verdict, key) is TrialOutcome.NOT_REFUSED
+
+
+def test_a_slice_of_a_product_or_a_sum_takes_parts_of_all_that_they_read() -> None:
+    """Of the batches, rows and columns of a product its operands have two each; what is summed is read whole."""
+    _, after = applied("slice-of-batches")
+    (product,) = [node for node in after.nodes if node.op.name == "dot"]
+    assert [str(operand.type).partition("{")[0] for operand in product.operands] == ["f32[2,3,4]", "f32[4,2,1]"]
+    _, after = applied("slice-of-sums")
+    (total,) = [node for node in after.nodes if node.op.name == "reduce"]
+    assert str(total.operands[0].type).partition("{")[0] == "f32[3,7,2]"
+
+
+def test_what_the_change_is_for_is_gone() -> None:
+    for name, op in (("fenced", "opt-barrier"), ("fenced-two", "opt-barrier"), ("copied-sum", "copy"), ("reduce-unmoved-in-order", "transpose")):
+        before, after = applied(name)
+        assert op in {node.op.name for node in before.nodes} and op not in {node.op.name for node in after.nodes}
