@@ -216,6 +216,43 @@ PROGRAMS: dict[str, Program] = {
         f = f32[64,64]{1,0} opt-barrier(t)
         ROOT a = f32[64,64]{1,0} multiply(f, x)
     """)),
+    "fenced-two": Program("remove-barrier", "o a", hlo("(f32[64,64]{1,0})->(f32[64,64]{1,0}, f32[64,64]{1,0})", """
+        x = f32[64,64]{1,0} parameter(0)
+        t = f32[64,64]{1,0} negate(x)
+        u = f32[64,64]{1,0} exponential(x)
+        p = (f32[64,64]{1,0}, f32[64,64]{1,0}) tuple(t, u)
+        o = (f32[64,64]{1,0}, f32[64,64]{1,0}) opt-barrier(p)
+        a = f32[64,64]{1,0} get-tuple-element(o), index=1
+        b = f32[64,64]{1,0} get-tuple-element(o), index=0
+        c = f32[64,64]{1,0} multiply(a, x)
+        ROOT r = (f32[64,64]{1,0}, f32[64,64]{1,0}) tuple(c, b)
+    """)),
+    "slice-of-sums": Program("slice-before", "s p", hlo("(f32[12,7,5]{2,1,0})->f32[3,2]{1,0}", """
+        x = f32[12,7,5]{2,1,0} parameter(0)
+        z = f32[] constant(0)
+        s = f32[12,5]{1,0} reduce(x, z), dimensions={1}, to_apply=sum
+        p = f32[3,2]{1,0} slice(s), slice={[2:11:3], [1:3]}
+        ROOT n = f32[3,2]{1,0} negate(p)
+    """)),
+    "slice-of-batches": Program("slice-before", "d p", hlo("(f32[5,6,4]{2,1,0}, f32[4,5,8]{2,1,0})->f32[2,3,1]{2,1,0}", """
+        x = f32[5,6,4]{2,1,0} parameter(0)
+        w = f32[4,5,8]{2,1,0} parameter(1)
+        d = f32[5,6,8]{2,1,0} dot(x, w), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={2}, rhs_contracting_dims={0}
+        p = f32[2,3,1]{2,1,0} slice(d), slice={[1:3], [0:6:2], [7:8]}
+        ROOT n = f32[2,3,1]{2,1,0} negate(p)
+    """)),
+    "copied-sum": Program("reduce-unmoved", "c s", hlo("(f32[12,7]{1,0})->f32[12]{0}", """
+        x = f32[12,7]{1,0} parameter(0)
+        z = f32[] constant(0)
+        c = f32[12,7]{0,1} copy(x)
+        ROOT s = f32[12]{0} reduce(c, z), dimensions={1}, to_apply=sum
+    """)),
+    "reduce-unmoved-in-order": Program("reduce-unmoved", "t s", hlo("(f32[6,4,3]{2,1,0})->f32[6,3]{1,0}", """
+        x = f32[6,4,3]{2,1,0} parameter(0)
+        z = f32[] constant(0)
+        t = f32[4,6,3]{2,1,0} transpose(x), dimensions={1,0,2}
+        ROOT s = f32[6,3]{1,0} reduce(t, z), dimensions={0}, to_apply=sum
+    """)),
     "read-twice": Program("movement-before", "e t", hlo("(f32[8,8]{1,0})->(f32[8,8]{1,0}, f32[8,8]{1,0})", """
         x = f32[8,8]{1,0} parameter(0)
         e = f32[8,8]{1,0} exponential(x)

@@ -134,3 +134,135 @@ def test_a_long_schedule_keeps_the_most_of_each_part() -> None:
     line = Timeline.of(live, [f"n{i}" for i in range(1024)])
     assert line.steps == 1024 and len(line.live) == 512
     assert line.live[:4] == (1, 3, 5, 6) and line.at[:4] == ("n1", "n3", "n5", "n6")
+
+
+BETWEEN = """HloModule m, is_scheduled=true
+
+ENTRY e {
+  p = f32[64]{0} parameter(0)
+  q = f32[256]{0} parameter(1)
+  a = f32[64]{0} exponential(p), metadata={op_name="jit(f)/net/head/0/exp" source_file="net.py" source_line=7}
+  b = f32[64]{0} reverse(a), dimensions={0}
+  w = f32[256]{0} reverse(q), dimensions={0}, metadata={op_name="jit(f)/net/body/rev" source_file="net.py" source_line=9}
+  v = f32[256]{0} reverse(w), dimensions={0}
+  s = f32[64]{0} slice(v), slice={[0:64]}
+  c = f32[64]{0} add(a, b)
+  ROOT d = f32[64]{0} add(c, s)
+}
+"""
+"""While v is written, a and b wait for c; b is made of a, which can be made of a parameter again."""
+
+
+def proposals(text: str) -> list[str]:
+    """What the audit of memory proposes."""
+    return [note for note in auditor("memory")(irscope.load(text, format="hlo").module()).notes if "lowers the peak" in note]
+
+
+def test_the_peak_is_told_with_what_would_lower_it_and_by_scope() -> None:
+    table = auditor("memory")(irscope.load(BETWEEN).module())
+    assert table.title == "2.5 KiB at the peak, %v; parameters hold 1.25 KiB besides"  # two of 64 and two of 256 floats
+    assert table.notes == [
+        "by scope: (no scope) 1.25 KiB, jit(f)/net/body 1 KiB, jit(f)/net/head 256 B",
+        "computing later %b, for %c, lowers the peak to 2.25 KiB",
+        "computing again %a (net.py:7), for %c, 64 FLOP more, lowers the peak to 2.25 KiB",
+        "the order is the compiler's own",
+    ]
+
+
+def test_what_is_used_after_the_peak_alone_can_be_computed_later() -> None:
+    """Then no operator runs twice; without a line of the program the value alone is named."""
+    assert proposals(BETWEEN.replace("reverse(a)", "reverse(p)")) == [
+        "computing later %a (net.py:7), for %c, lowers the peak to 2.25 KiB", "computing later %b, for %c, lowers the peak to 2.25 KiB"]
+
+
+def updates(count: int) -> str:
+    """A step of ``count`` parameters, each with its new value in its place."""
+    params = "".join(f"  p{i} = f32[64]{{0}} parameter({i})\n" for i in range(count))
+    steps = "".join(f"  n{i} = f32[64]{{0}} negate(p{i})\n" for i in range(count))
+    return f"HloModule m\n\nENTRY e {{\n{params}{steps}  ROOT r = ({', '.join(['f32[64]{0}'] * count)}) tuple({', '.join(f'n{i}' for i in range(count))})\n}}\n"
+
+
+def test_parameters_to_donate_are_one_proposal_that_names_four() -> None:
+    assert proposals(updates(4)) == ["donating %p0 %p1 %p2 %p3 (donate_argnums in jax) lowers the peak to 0 B"]
+    assert proposals(updates(5)) == ["donating %p0 %p1 %p2 %p3 and 1 more (donate_argnums in jax) lowers the peak to 0 B"]
+    assert proposals(updates(6)) == ["donating %p0 %p1 %p2 %p3 and 2 more (donate_argnums in jax) lowers the peak to 0 B"]
+
+
+def test_the_five_best_proposals_are_told() -> None:
+    """Six values are made before the peak at x, and used behind it alone; the largest is worth most."""
+    early = "".join(f"  a{i} = f32[{64 + 64 * i}]{{0}} slice(q), slice={{[0:{64 + 64 * i}]}}\n" for i in range(6))
+    late = "".join(f"  b{i} = f32[{64 + 64 * i}]{{0}} negate(a{i})\n" for i in range(6))
+    text = f"""HloModule m
+
+ENTRY e {{
+  q = f32[1024]{{0}} parameter(0)
+{early}  w = f32[1024]{{0}} reverse(q), dimensions={{0}}
+  x = f32[1024]{{0}} reverse(w), dimensions={{0}}
+  y = f32[64]{{0}} slice(x), slice={{[0:64]}}
+{late}  ROOT t = f32[64]{{0}} add(b0, y)
+}}
+"""
+    told = proposals(text)
+    assert [note.split(",")[0] for note in told] == [f"computing later %a{i}" for i in (5, 4, 3, 2, 1)]
+
+
+def test_a_program_that_computes_nothing_has_no_peak_and_a_text_without_a_program_no_levels() -> None:
+    same = irscope.load("HloModule m\n\nENTRY e {\n  ROOT x = f32[2]{0} parameter(0)\n}\n").module()
+    none = irscope.load("HloModule m\n", format="hlo").modules[0]
+    for module in (same, none):
+        table = auditor("memory")(module)
+        assert (table.title, table.rows, table.notes, table.timeline) == ("no values live", [], [], None)
+    assert (auditor("parallel")(none).title, auditor("parallel")(none).rows) == ("nothing runs", [])
+
+
+def test_forty_of_the_odd_sizes_are_listed() -> None:
+    def lines(count: int) -> str:
+        made = "".join(f"  p{i} = f32[{2 * i + 3}]{{0}} parameter({i})\n  n{i} = f32[{2 * i + 3}]{{0}} negate(p{i})\n" for i in range(count))
+        types, names = ", ".join(f"f32[{2 * i + 3}]{{0}}" for i in range(count)), ", ".join(f"n{i}" for i in range(count))
+        return f"{made}  ROOT r = ({types}) tuple({names})\n"
+
+    def odd(count: int) -> tuple[int, list[str]]:
+        table = auditor("shape")(irscope.load(f"HloModule m\n\nENTRY e {{\n{lines(count)}}}\n").module())
+        return len(table.rows), table.notes
+
+    assert odd(40) == (40, [])
+    assert odd(41) == (40, ["the first 40 of each are shown"])
+
+
+def test_forty_of_the_open_sizes_are_listed() -> None:
+    def opened(count: int) -> tuple[int, list[str]]:
+        params = ",\n      ".join(f"%p{i} : Float(*, 8)" for i in range(count))
+        table = auditor("shape")(irscope.load(f"graph({params}):\n  return (%p0)\n", format="torchscript").module())
+        return len(table.rows), table.notes
+
+    assert opened(40) == (40, [])
+    assert opened(41) == (40, ["the first 40 of each are shown"])
+
+
+def kept(values: int, scopes: int) -> Table:
+    """The memory of so many values that all are returned, of 8, 9, 10... floats, in scopes s0, s1, ... in turn."""
+    params = "".join(f"  p{i} = f32[{i + 8}]{{0}} parameter({i})\n" for i in range(values))
+    made = "".join(f'  n{i} = f32[{i + 8}]{{0}} reverse(p{i}), dimensions={{0}}, metadata={{op_name="s{i % scopes}/a/b/c{i}/rev"}}\n' for i in range(values))
+    types, names = ", ".join(f"f32[{i + 8}]{{0}}" for i in range(values)), ", ".join(f"n{i}" for i in range(values))
+    return auditor("memory")(irscope.load(f"HloModule m\n\nENTRY e {{\n{params}{made}  ROOT r = ({types}) tuple({names})\n}}\n").module())
+
+
+def test_the_largest_25_values_are_listed_and_the_rest_in_one_sum() -> None:
+    assert len(kept(25, 1).rows) == len(kept(27, 1).rows) == 25
+    assert not any("smaller values" in note for note in kept(25, 1).notes)
+    assert any(note.endswith("hold 32 B") for note in kept(26, 1).notes) and "2 smaller values hold 68 B" in kept(27, 1).notes
+    assert kept(27, 1).rows[0][:4] == ("%n26", "f32[34]", "136 B", "6 %")  # 34 of 8 + ... + 34 floats
+
+
+def test_six_scopes_are_told_where_there_are_several() -> None:
+    def by_scope(scopes: int) -> list[str]:
+        return [note for note in kept(7, scopes).notes if note.startswith("by scope")]
+
+    assert by_scope(1) == []
+    assert by_scope(2) == ["by scope: s0/a/b 176 B, s1/a/b 132 B"]
+    assert by_scope(7) == ["by scope: s6/a/b 56 B, s5/a/b 52 B, s4/a/b 48 B, s3/a/b 44 B, s2/a/b 40 B, s1/a/b 36 B"]
+
+
+def test_the_peak_may_be_at_the_first_operator() -> None:
+    table = auditor("memory")(irscope.load("HloModule m\n\nENTRY e {\n  ROOT x = s32[16]{0} iota(), iota_dimension=0\n}\n").module())
+    assert table.title == "64 B at the peak, %x; parameters hold 0 B besides"

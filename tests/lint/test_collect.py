@@ -1,10 +1,13 @@
 """Findings of one operator of the user's program become one finding."""
 from __future__ import annotations
 
+import pytest
+
 import irscope
 from irscope.api import LintOptions, lint
 from irscope.formats.export.provenance import TextProvenance
-from irscope.lint.collect import range_of
+from irscope.lint.collect import enough, range_of
+from irscope.lint.context import Context
 
 TWICE = '''\
 class GraphModule(torch.nn.Module):
@@ -46,3 +49,14 @@ def test_a_range_holds_what_all_findings_save() -> None:
     assert range_of([known, known]) == {"us_least": 10.0, "us_most": 40.0}
     assert range_of([known, {"us": 0.0}]) == {"us_least": 5.0, "us_most": 20.0}
     assert range_of([known, unknown]) == range_of([known, None]) == {}
+
+
+@pytest.mark.parametrize(("us", "total", "wanted"), [
+    (5.0, 100.0, True), (4.9, 100.0, False),  # five microseconds can be measured
+    (20.0, 1000.0, True), (19.9, 1000.0, False),  # one run in fifty
+    (5.0, None, True),
+])
+def test_a_saving_is_worth_a_warning_from_five_microseconds_and_a_fiftieth_of_the_time_on(us: float, total: float | None, wanted: bool) -> None:
+    context = Context(irscope.load(TWICE.format(line="/src/net.py:3")).module())
+    context.costs.total_us = total
+    assert enough(context, us) is wanted

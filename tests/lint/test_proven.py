@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 import irscope
 from irscope.analysis.reference import evaluate, flatten
 from irscope.analysis.types import check_graph
+from irscope.analysis.values import written
 from irscope.fusion import EdgeVerdict
 from irscope.graph import Graph, TensorType
 from irscope.lint.context import Context
 from irscope.lint.edits import built
 from irscope.lint.proven import FixAnswer, ProvenFix, TrialOutcome
+from irscope.lint.proven.engine import Engine
 from irscope.lint.proven.site import RefusedEdge
 from irscope.lint.proven.table import TABLE
 from irscope.lint.proven.words import answer_lines, sentence
@@ -25,7 +28,7 @@ from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
 from irscope.source import Severity
 from tests.conftest import Cli
-from tests.lint.proven_texts import PROGRAMS
+from tests.lint.proven_texts import PROGRAMS, hlo
 
 TWICE = PROGRAMS["twice"].text
 
@@ -221,3 +224,95 @@ def test_a_finding_about_a_blocked_fusion_takes_its_help_from_the_same_trial() -
     assert context.costs.engine is not None
     fix = context.costs.engine.answer(verdict)
     assert fix.fix is not None and [finding.help for finding in findings] == [sentence(fix)]
+
+
+def started(text: str, ends: str, policy: str) -> tuple[Engine, EdgeVerdict]:
+    """The engine of a text, and the verdict on one of its edges."""
+    context = Context(irscope.load(text).module(), Settings(policy))
+    (verdict, *_), _ = answer(context, (ends.split()[0], ends.split()[1]))
+    assert context.costs.engine is not None
+    return context.costs.engine, verdict
+
+
+def test_an_edge_within_one_operator_is_named_by_it() -> None:
+    """XLA multiplies by a column in several steps; what is between them is no edge of the text."""
+    text = hlo("(f32[512,512]{1,0}, f32[512,1]{1,0})->f32[512,1]{1,0}", """
+        x = f32[512,512]{1,0} parameter(0)
+        w = f32[512,1]{1,0} parameter(1)
+        ROOT d = f32[512,1]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    """)
+    engine = Context(irscope.load(text).module(), Settings("xla-cpu")).costs.engine
+    assert engine is not None
+    within = [verdict for plan in engine.planned.plans for verdict in plan.verdicts if written(verdict.producer) is written(verdict.consumer)]
+    assert within
+    assert {sentence(engine.answer(verdict)) for verdict in within} == {
+        "none was tried: both are part of what the compiler makes of %d (dot)"}
+
+
+SUMMED = hlo("(f32[8,4096]{1,0})->f32[8]{0}", """
+    x = f32[8,4096]{1,0} parameter(0)
+    z = f32[] constant(0)
+    e = f32[8,4096]{1,0} exponential(x)
+    s = f32[8]{0} reduce(e, z), dimensions={1}, to_apply=sum
+    ROOT r = f32[8]{0} negate(s)
+""")
+FLAG = "XLA_FLAGS=--xla_cpu_experimental_ynn_fusion_type="
+
+
+def test_an_option_that_fuses_the_edge_but_costs_more_is_named_and_no_fix() -> None:
+    engine, verdict = started(SUMMED, "s r", "xla-cpu@jaxlib-0.10.2")
+    found = engine.answer(verdict)
+    assert found.fix is None
+    assert found.behind.startswith(f"under {FLAG} the edge is fused, but the program costs more (2 kernels, ")
+    assert found.behind in sentence(found)
+
+
+def test_an_option_that_fuses_the_edge_and_saves_is_the_fix() -> None:
+    engine, verdict = started(SUMMED, "s r", "xla-cpu@jaxlib-0.10.2")
+    (flag, does, _), = engine._options
+    now = engine._all
+    (own,) = [pair for pair in now.edges if (pair[0].name, pair[1].name) == ("s", "r")]
+    engine._options = [(flag, does, replace(now, edges={**now.edges, own: "all"}, kernels=now.kernels - 1, bytes=now.bytes - 64))]
+    fix = engine.answer(verdict).fix
+    assert fix is not None and (fix.key, fix.flag, fix.is_whole, fix.nodes) == ("compiler-option", FLAG, True, engine.size)
+    assert fix.how == f"reduce %s and negate %r are fused under {FLAG}; {does}"
+    assert (fix.saves.kernels, fix.saves.bytes) == (1.0, 64.0)
+
+
+def test_a_fix_around_the_edge_that_the_whole_program_does_not_confirm_is_an_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, verdict = started(long(200), "t a", "xla-cpu")
+    around = engine.answer(verdict)
+    assert around.fix is not None and not around.fix.is_whole
+    monkeypatch.setattr(engine, "_tried", lambda *_: TrialOutcome.DEARER)
+    denied = engine.confirm(verdict)
+    assert denied.fix is None
+    assert [(one.key, one.outcome) for one in denied.attempts[len(around.attempts):]] == [(around.fix.key, TrialOutcome.DEARER)]
+    monkeypatch.setattr(engine, "_tried", lambda *_: None)
+    assert engine.confirm(verdict) is around  # nothing was found out
+
+
+def test_a_change_that_cannot_be_planned_and_one_of_an_edge_that_is_fused_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, verdict = started(TWICE, "t a", "xla-cpu")
+    key, now = PROGRAMS["twice"].key, engine._all
+    (own,) = [pair for pair in now.edges if (pair[0].name, pair[1].name) == ("t", "a")]
+    monkeypatch.setattr(engine, "_standing", lambda scope, edit: None if edit is not None else now)
+    assert engine.attempt(verdict, key) is TrialOutcome.UNPLANNED
+    engine._before.clear()
+    monkeypatch.setattr(engine, "_standing", lambda scope, edit: replace(now, edges={own: "all"}))
+    assert engine.attempt(verdict, key) is TrialOutcome.NOT_REFUSED
+
+
+def test_a_slice_of_a_product_or_a_sum_takes_parts_of_all_that_they_read() -> None:
+    """Of the batches, rows and columns of a product its operands have two each; what is summed is read whole."""
+    _, after = applied("slice-of-batches")
+    (product,) = [node for node in after.nodes if node.op.name == "dot"]
+    assert [str(operand.type).partition("{")[0] for operand in product.operands] == ["f32[2,3,4]", "f32[4,2,1]"]
+    _, after = applied("slice-of-sums")
+    (total,) = [node for node in after.nodes if node.op.name == "reduce"]
+    assert str(total.operands[0].type).partition("{")[0] == "f32[3,7,2]"
+
+
+def test_what_the_change_is_for_is_gone() -> None:
+    for name, op in (("fenced", "opt-barrier"), ("fenced-two", "opt-barrier"), ("copied-sum", "copy"), ("reduce-unmoved-in-order", "transpose")):
+        before, after = applied(name)
+        assert op in {node.op.name for node in before.nodes} and op not in {node.op.name for node in after.nodes}

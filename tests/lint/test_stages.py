@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.lint import Context, find_rule
+from irscope.lint import Context, RuleFinding, find_rule
 from irscope.lint.machine import BUILT_IN, machine_named
 from irscope.lint.settings import Settings
 from irscope.lint.stages import Stages, stages
@@ -312,23 +312,67 @@ def test_pieces_of_a_concatenation_share_its_bytes() -> None:
     assert fused[1:3] == (1, 4 * (4 * 64 + 2 * 128))  # each piece is computed in its place, by one kernel with three loop nests
 
 
-SPLIT = """graph(%x : Float(1, 3, 8, 8, strides=[192, 64, 8, 1], requires_grad=0, device=cpu),
-      %w : Float(4, 3, 3, 3, strides=[27, 9, 3, 1], requires_grad=0, device=cpu)):
-  %one : int[] = prim::Constant[value=[1, 1]]()
-  %g : int = prim::Constant[value=1]()
-  %n : NoneType = prim::Constant()
-  %y : Tensor = aten::conv2d(%x, %w, %n, %one, %one, %one, %g)
-  return (%y)
+PRODUCTS = """HloModule m, entry_computation_layout={(bf16[512,512], bf16[512,512])->bf16[512,512]}
+
+ENTRY e {
+  x = bf16[512,512] parameter(0)
+  w = bf16[512,512] parameter(1)
+  a = bf16[512,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = bf16[512,512] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  c = bf16[512,512] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  d = bf16[512,512] dot(c, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = bf16[512,512] tanh(d)
+}
 """
+CHOSEN = """HloModule m
+
+ENTRY e {
+  c = pred[512,512] parameter(0)
+  x = f32[512,512] parameter(1)
+  y = f32[512,512] parameter(2)
+  p = f32[512,512] select(c, x, y)
+  a = f32[512,512] negate(p)
+  b = f32[512,512] transpose(p), dimensions={1,0}
+  d = f32[512,512] abs(p)
+  f = f32[512,512] floor(p)
+  g = f32[512,512] ceil(p)
+  ROOT t = (f32[512,512], f32[512,512], f32[512,512], f32[512,512], f32[512,512]) tuple(a, b, d, f, g)
+}
+"""
+SAID_OF_ALL = "than the operators one by one, each of which a framework runs in one kernel"
 
 
 def test_operators_that_a_policy_writes_out_are_named() -> None:
-    found = told(SPLIT, "torchscript", Settings(policy="xla-cpu"))
+    """Products whose sums XLA splits take two kernels each; three of the four are named."""
+    found = told(PRODUCTS, settings=Settings(policy="xla-gpu"))
     _, captured, fused, _ = found.stages
-    assert captured.launches == 1
-    if fused.launches > 1 or fused.traffic > captured.traffic:
-        assert "each of which a framework runs in one kernel" in found.sources[0]
-        assert "%y (aten::conv2d)" in found.sources[0] or fused.launches == 1
+    assert (captured.launches, fused.launches) == (5, 8)
+    assert found.sources[0] == f"xla-gpu starts more kernels {SAID_OF_ALL}: it computes %a (dot) in 2, %b (dot) in 2, %c (dot) in 2"
+
+
+def test_what_is_computed_in_each_of_its_readers_moves_more_bytes() -> None:
+    """A choice of three inputs for five readers: instead of one result, each reader reads all three."""
+    found = told(CHOSEN, settings=Settings(policy="xla-cpu"))
+    _, captured, fused, _ = found.stages
+    mib = 1024 * 1024
+    assert (captured.launches, captured.traffic) == (6, 3.25 * mib + 5 * 2 * mib)
+    assert (fused.launches, fused.traffic) == (5, 5 * 3.25 * mib)
+    assert found.sources[0] == f"xla-cpu moves more bytes {SAID_OF_ALL}: it computes %p (select) in 5"
+
+
+def test_a_policy_that_fuses_well_needs_no_such_words() -> None:
+    for text, policy in ((CHOSEN, "tvm"), (CHOSEN, "xla-gpu"), (PRODUCTS, "tvm")):
+        assert not any(SAID_OF_ALL in source for source in told(text, settings=Settings(policy=policy)).sources)
+
+
+def test_a_fix_that_makes_the_whole_slower_is_not_lifted() -> None:
+    """The cast behind the product is a kernel less, and a product whose result is stored wide costs more than that."""
+    (fixture,) = [fixture for fixture in find_rule("DTY010").bad if fixture.format == "torchscript"]
+    context = Context(irscope.load(fixture.text, format="torchscript").module(), Settings(policy="xla-cpu"))
+    assert any(isinstance(f, RuleFinding) and f.edit is not None and (f.saves or {}).get("us") for f in find_rule("FUS002").found_in(context.inner))
+    found = stages(context)
+    assert found is not None and found.lifted == {}
+    assert found.stages[3].us == found.stages[2].us
 
 
 def test_fixes_that_slow_each_other_down_are_not_all_made() -> None:
