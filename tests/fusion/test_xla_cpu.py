@@ -338,3 +338,12 @@ ENTRY e {
 }
 """
     assert [(*v.names, v.fused) for v in verdicts_of(load(text).module(), "xla-cpu")] == [("same", "f", "all")]
+
+
+def test_a_library_call_that_the_rewriting_makes_reads_its_operands() -> None:
+    """XLA puts the sum into a YNNPACK fusion: the kernel reads what the call is given."""
+    found = load("HloModule m, entry_computation_layout={(f32[64,128]{1,0})->f32[64]{0}}\n" + ADD +
+                 "ENTRY e {\n x = f32[64,128]{1,0} parameter(0)\n z = f32[] constant(0)\n"
+                 " s = f32[64]{0} reduce(x, z), dimensions={1}, to_apply=add\n ROOT r = f32[64]{0} negate(s)\n}\n").module()
+    [plan] = plans(found, "xla-cpu@jaxlib-0.12.0.1")
+    assert [([n.name for n in g.nodes], [n.name for n in g.inputs]) for g in plan.groups] == [(["z", "s"], ["x"]), (["r"], ["s"])]

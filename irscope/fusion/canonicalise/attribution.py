@@ -86,6 +86,8 @@ def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None
     home_of = {node: plan for plan in attributed for node in plan.graph.nodes}
     seen: set[tuple[Node, ...]] = set()
     for plan in plans:
+        calls = (node for node in plan.graph.nodes if node.op is hlo.fusion and node.bodies)
+        given = {param: operand for node in calls for param, operand in zip(node.bodies[0].params, node.operands)}
         for group in plan.groups:
             nodes = to_text(group.nodes)
             home = next((home_of[node] for node in reversed(to_text(group.outputs) or nodes) if node in home_of), None)
@@ -96,17 +98,18 @@ def _attribute_groups(plans: Sequence[Plan], attributed: Sequence[Plan]) -> None
                 if tuple(nodes) in seen:
                     continue
                 seen.add(tuple(nodes))
-            home.groups.append(_group(group, nodes))
+            home.groups.append(_group(group, nodes, given))
 
 
-def _group(group: Group, nodes: list[Node]) -> Group:
-    """A kernel in terms of these nodes of the text."""
+def _group(group: Group, nodes: list[Node], given: Mapping[Node, Node]) -> Group:
+    """A kernel in terms of these nodes of the text. ``given``: the operands for the parameters of kernels that XLA's rewriting makes."""
     here = set(nodes)
     outputs = [node for node in to_text(group.outputs) if node in here]
     anchor = next((node for node in (group.anchor.origin if group.anchor is not None else ()) if node in here), None)
     worked = {node.origin[0] for node in group.nodes if node.origin and node.op.kind not in MOVED}
     aside = frozenset(node for node in nodes if node.op.kind is Kind.CONTRACTION and node not in worked)
-    return replace(group, nodes=nodes, outputs=outputs or nodes[-1:], inputs=[n for n in to_text(group.inputs) if n not in here],
+    read = [*(given.get(node, node) for node in group.inputs), *(given[node] for node in group.nodes if node in given)]
+    return replace(group, nodes=nodes, outputs=outputs or nodes[-1:], inputs=[n for n in to_text(read) if n not in here],
                    anchor=anchor, chains={}, aside=aside)
 
 
