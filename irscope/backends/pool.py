@@ -15,6 +15,7 @@ import threading
 from functools import lru_cache
 
 from irscope.backends import cache, llvm_compile
+from irscope.source import UserError
 
 _WORDS = 64 + 512  # the words of the context; from 64 on the scratch memory of each thread, the caller's first
 _SPIN, _STOP, _EPOCH, _SCRATCH = 26, 27, 32, 64
@@ -68,8 +69,14 @@ class ThreadPool:
         work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.addresses["irscope_work"])
         self._wake = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["irscope_wake"])
         self.workers = [threading.Thread(target=work, args=(self.address, i), daemon=True, name=f"irscope-{i}") for i in range(1, threads)]
-        for worker in self.workers:
-            worker.start()
+        for number, worker in enumerate(self.workers):
+            try:
+                worker.start()
+            except RuntimeError:  # of a limit on threads, or on the memory for their stacks
+                del self.workers[number:]
+                self.stop()
+                raise UserError(f"the system starts {number + 1} of the {threads} threads and no more",
+                                f"--threads {number + 1}, or a higher limit on processes or memory (ulimit -u, ulimit -v)") from None
 
     def reserve(self, scratch_bytes: int) -> None:
         """Give each worker at least this much scratch memory. Only while no job runs."""

@@ -18,6 +18,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.interpret import interpret_program
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import Kernel
+from irscope.source import UserError
 from tests.backends.running import executable, program_of
 
 
@@ -289,3 +290,20 @@ def test_levels_of_x86_64_have_short_names() -> None:
         assert llvm_compile.accepts(level, triple)
         assert llvm_compile.cross(triple, level) == llvm_compile.cross(triple, f"x86-64-{level}")
     assert llvm_compile.cross("aarch64-unknown-linux-gnu", "v2").cpu == "v2"
+
+
+def test_threads_that_the_system_does_not_start_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a limit on threads or on memory; the workers that did start are ended."""
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def limited(self: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(self)
+        start(self)
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(UserError, match="the system starts 3 of the 5 threads and no more") as refused:
+        pool.ThreadPool(5)
+    assert "--threads 3" in refused.value.help
+    assert len(started) == 2 and not any(worker.is_alive() for worker in started)

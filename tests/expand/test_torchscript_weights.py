@@ -309,9 +309,23 @@ def test_an_elided_list_in_a_module_has_the_weights_of_that_module() -> None:
     assert run(text, given, constants={"h": h}, x=x)[0].tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize(("shown", "dtype", "product"), [
+    ("1.5  2 [ CPUFloatType{2} ]", "float32", "float32"), ("1.5  2 [ CPUDoubleType{2} ]", "float64", "float64"),
+    ("1  2 [ CPUIntType{2} ]", "int32", "float32"), ("1  2 [ CPUByteType{2} ]", "uint8", "float32"), ("1  2 [ CUDAHalfType{2} ]", "float16", "float32"),
+    ("1  0 [ CPUBoolType{2} ]", "bool", "float32"), ("1.5 [ CPUFloatType{} ]", "float32", "float32"),
+])
+def test_a_constant_whose_declared_type_was_lost_has_the_one_that_it_is_printed_with(shown: str, dtype: str, product: str) -> None:
+    constant, made = run(graph(f"""
+        %c : Tensor = prim::Constant[value= {shown}]()
+        %y : Tensor = aten::mul(%x, %c)
+        return (%c, %y)
+    """), x=np.ones(2, np.float32))
+    assert (str(constant.dtype), str(made.dtype)) == (dtype, product)
+
+
 @pytest.mark.parametrize(("shown", "dtype"), [("1  2 [ CPULongType{2} ]", "int64"), ("{3}", "int64"), ("{3.5}", "float64")])
 def test_a_constant_whose_type_was_lost_is_a_number_of_python(shown: str, dtype: str) -> None:
-    """It has the type that the text shows; beside a tensor of floats, it does not decide the type of the result."""
+    """It is an integer where it is printed as one; beside a tensor of floats, it does not decide the type of the result."""
     constant, product = run(graph(f"""
         %c : Tensor = prim::Constant[value= {shown}]()
         %y : Tensor = aten::mul(%x, %c)

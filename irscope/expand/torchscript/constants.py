@@ -1,6 +1,7 @@
 """Constants of the text as values of the run: numbers and strings directly, tensors from the text or the user."""
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator
 from itertools import count, takewhile
 from math import prod
@@ -12,8 +13,9 @@ from irscope.formats.torchscript.abstract import FunctionRef, ModuleRef, Tensor
 from irscope.formats.torchscript.attributes import Constant
 from irscope.formats.torchscript.layouts import stated
 from irscope.formats.torchscript.strides import contiguous
+from irscope.formats.torchscript.types import SCALARS
 from irscope.formats.torchscript.values import List, TensorText
-from irscope.graph import Module, Node, TensorType, Type, dtype_of
+from irscope.graph import DTYPES, Module, Node, TensorType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
@@ -21,6 +23,8 @@ from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
 CONSTANT = torchscript("prim::Constant")
+SHOWN = re.compile(r"\[ \w*(?:CPU|CUDA|Meta|XPU|HPU|MPS)(\w+)Type\{")
+"""The element type of a tensor that torch prints: ``1.5  2 [ CPUFloatType{2} ]``."""
 
 
 def elided_constants(module: Module) -> list[Node]:
@@ -78,10 +82,13 @@ def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> obj
             raise TypeFault(f"the text shows one element, but declares {declared}")
         made = known(program, array.reshape(shape) if array.size == 1 else array, declared)
         return _as_number(program, made) if made.known is not None and declared.dtype in (F64, S64, PRED, C128) else made
-    # The type was lost (frozen graphs): integers print without a dot or exponent.
-    integral = all(c in "-0123456789 {}[]," for c in text.text.split("[ CPU")[0]) and not np.iscomplexobj(array)
-    if "Type{" in text.text:
-        integral = "Long" in text.text or "Int" in text.text
+    # The declared type was lost (frozen graphs): a tensor is printed with its own.
+    shown = SHOWN.search(text.text)
+    if shown is not None and shown[1] in SCALARS:
+        made = known(program, array, TensorType(DTYPES[SCALARS[shown[1]]], array.shape))
+        return _as_number(program, made) if made.known is not None and shown[1] in ("Double", "Long", "Bool", "ComplexDouble") else made
+    # Numbers alone: integers are printed without a dot or exponent.
+    integral = all(c in "-0123456789 {}[]," for c in text.text) and not np.iscomplexobj(array)
     return _as_number(program, known(program, array, TensorType(S64 if integral else F64, array.shape)))
 
 
