@@ -147,6 +147,19 @@ def test_other_positions_are_computed_first(lines: str) -> None:
     assert is_indirect(read_at(lines))
 
 
+@pytest.mark.parametrize(("pad", "combiner", "is_known"), [("7_0", "add", True), ("0_7", "add", False), ("7_0", "most", False)])
+def test_prefix_sums_of_a_number_are_its_multiples_and_other_scans_are_calls(pad: str, combiner: str, is_known: bool) -> None:
+    """A sum from the end falls, and a running maximum of one number is the number."""
+    most = ADD.replace("add", "most", 1).replace("add(", "maximum(")
+    kernels = POLICY.prepared(expand(hlo(f"""
+        x = f32[64] parameter(0)
+        {THREE} k = s32[8] reduce-window(b, z), window={{size=8 pad={pad}}}, to_apply={combiner}
+        r = s32[8,1] reshape(k)
+        ROOT g = f32[8] gather(x, r), offset_dims={{}}, collapsed_slice_dims={{0}}, start_index_map={{0}}, index_vector_dim=1,
+            slice_sizes={{1}}""", ADD + most)).main()).scheduler.kernels
+    assert (len(kernels) == 1) == is_known
+
+
 def read_at(lines: str) -> Form:
     """Where the last of ``lines``, computed from the positions ``i`` of eight numbers, takes elements."""
     [kernel] = POLICY.prepared(expand(hlo(f"""

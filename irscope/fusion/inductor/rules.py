@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 
+from irscope.analysis.values import body_operator
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.calls import lower_call
 from irscope.fusion.inductor.forms import Form, coordinates, loaded, number, replaced, span, unflattened, variable, weighted
@@ -200,9 +201,10 @@ def window(state: State, node: Node) -> Tensor:
                   for size, length, low, high in zip(taps.size, tensor.shape, taps.pad_low, taps.pad_high))
     where = coordinates(shape_of(node))
     summed = tensor.storage.expression
-    if running and summed is not None and not summed.loads and all(not at for _, at in summed.steps):
+    along = next((i for i, size in enumerate(taps.size) if size > 1), 0)
+    if running and body_operator(node) is hlo.add and not taps.pad_high[along] and summed is not None and not summed.loads \
+            and all(not at for _, at in summed.steps):
         # A prefix sum of one number is a multiple of the position (``pointless_cumsum_replacement`` of fx_passes/joint_graph.py).
-        along = next(i for i, size in enumerate(taps.size) if size > 1)
         one = tensor.value.constant if tensor.value is not None else None
         value = weighted((where[along],), (one,), one) if one is not None else None
         return state.computed(node, Expression({}, {(node, where): None}, {node: None}, {where[along]: None}), value)
