@@ -97,10 +97,10 @@ def kinds(n: int) -> list[Edge]:
 
 def test_twenty_kinds_of_edges_are_shown_and_the_rest_summed() -> None:
     assert len(lines(*kinds(20))) == 40 and "more" not in "\n".join(lines(*kinds(20)))
-    assert told("full", *kinds(22)).splitlines()[-3] == "  and 2 edges more, which cost less (5 us, 5 B in all): --all shows them"
+    assert told("full", *kinds(22)).splitlines()[-3] == "  and 2 more edges, which cost less (5 us, 5 B in all): --all shows them"
     assert "--all" not in told("full", *kinds(22), everything=True) and told("full", *kinds(22), everything=True).count("fused: none") == 22
     free = [replace(edge, us=0.0) for edge in kinds(21)]
-    assert "and 1 edges more, which cost less (nothing in all)" in told("full", *free)
+    assert "and 1 more edge, which costs less (nothing in all)" in told("full", *free)
     where = [*kinds(20), Edge(replace(APART, releases=RELEASES))]  # releases differ: it is shown though it costs least
     assert told("full", *where).count("fused: none") == 21
 

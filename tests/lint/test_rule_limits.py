@@ -65,7 +65,7 @@ def test_saved_tensors_dominate_from_a_mebibyte_and_half_of_all_inputs_on() -> N
     mib = 2**20
     one = backward(mib, 0).replace('primals_1: "i8[0]", ', "")  # half of all: the gradient is as large
     assert [f.message for f in found("MEM005", one, "export")] == [
-        "1 tensors are saved for the backward pass: 1 MiB of the 2 MiB that it takes, %tanh 1 MiB of them"]
+        "1 tensor saved for the backward pass: 1 MiB of the 2 MiB that it takes, %tanh 1 MiB of them"]
     assert found("MEM005", backward(mib - 1, 0).replace('primals_1: "i8[0]", ', ""), "export") == []
     assert found("MEM005", backward(mib, 1), "export") == []
 

@@ -7,6 +7,7 @@ from irscope.lint.edges import folded
 from irscope.lint.proven.words import sentence
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.full import apart_words, columns, costs, lifted, savings
+from irscope.lint.savings import counted
 from irscope.source import Finding, Severity
 from irscope.source.visible import one_line, visible
 
@@ -28,7 +29,7 @@ def write(report: Report) -> str:
             blocks.append(_edges(file, file.policy or report.policy, report.pair is not None))
     clean = [file.file for file in report.files if not file.findings]
     if clean and len(clean) < len(report.files):
-        others = f" and {len(clean) - 20} others" if len(clean) > 20 else ""
+        others = f" and {counted(len(clean) - 20, 'other')}" if len(clean) > 20 else ""
         blocks.append("No findings in " + ", ".join(f"`{_code(name)}`" for name in clean[:20]) + others + ".")
     return "\n\n".join(blocks)
 
