@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from irscope.backends import pool
 from irscope.cli.errors import run
 from irscope.cli.main import group
 from irscope.source import UserError
@@ -34,6 +35,8 @@ MEGABYTES = 1000
 """Memory by which an input may let the process grow."""
 ALLOWED = 600
 """Megabytes that an entry with limits allows irscope itself: a program may state arrays of any size, and is to be refused in time."""
+FEW_THREADS = 4
+"""Threads of the pools that stay for the next input."""
 ROOM = 3 << 30
 """Bytes of address space that an input may take: the machine's memory is not spent on a defect."""
 WRITERS = {"-o", "--output", "--write-baseline", "--save-outputs"}
@@ -95,6 +98,15 @@ def run_entry(entry: Entry, folder: Path, twice: bool = False) -> Outcome:
         return outcome
     finally:
         _clear(folder)
+        _end_threads()
+
+
+def _end_threads() -> None:
+    """End pools of many threads: each reserves 8 MB of address space, and this process stays for the inputs to come."""
+    for threads, each in list(pool._pools.items()):
+        if threads > FEW_THREADS:
+            each.stop()
+            del pool._pools[threads]
 
 
 def _compared(entry: Entry, one: Outcome, two: Outcome) -> Outcome:
