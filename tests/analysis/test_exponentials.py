@@ -1,6 +1,8 @@
 """Whether the argument of an exponential can be large, and above which it is infinite."""
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -91,7 +93,7 @@ def test_a_scaled_difference_from_the_maximum() -> None:
 def chain(count: int, op: str, first: str) -> list[str]:
     """``count`` operations, each of which reads the one before; the last is ``v``."""
     names = [first, *(f"v{i}" for i in range(1, count)), "v"][:count] + ["v"]
-    return [f"{name} = f32[4] {op.replace('_', before)}" for before, name in zip(names, names[1:])]
+    return [f"{name} = f32[4] {op.replace('_', before)}" for before, name in pairwise(names)]
 
 
 def test_how_far_the_reason_is_searched() -> None:
