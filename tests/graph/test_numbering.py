@@ -1,6 +1,7 @@
 """Value numbering under the equalities that CSE, repeats and diffs state."""
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from irscope.formats.hlo import read
 from irscope.formats.relay import read as read_relay
 from irscope.formats.torchscript import read as read_torch
-from irscope.graph import Effect, Graph, Module, Node, tensor
+from irscope.graph import TOKEN, Effect, FunctionType, Graph, Layout, Module, Node, TensorType, TupleType, tensor
+from irscope.graph.dtypes import F32
 from irscope.graph.numbering import STEPS, VALUES, Equality, Numbering, by_value, numbering, plain
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
@@ -146,6 +148,50 @@ def test_across_modules_literals_count_by_their_value() -> None:
     texts = ("1.5", "15e-1", "1.25")
     one, same, differs = (module_of(f"ROOT k = f32[] constant({text})") for text in texts)
     assert graphs_equal(one, same, ACROSS) and not graphs_equal(one, differs, ACROSS)
+
+
+def test_across_modules_elided_literals_are_alike() -> None:
+    one, same = module_of("ROOT k = f32[2] constant({...})"), module_of("ROOT c = f32[2] constant({...})")
+    assert graphs_equal(one, same, ACROSS)
+    assert not graphs_equal(one, module_of("ROOT k = f32[2] constant({1, 2})"), ACROSS)
+    assert not graphs_equal(one, module_of("ROOT k = f32[3] constant({...})"), ACROSS)
+
+
+def test_tensors_of_which_a_text_shows_rounded_digits_go_by_their_text() -> None:
+    def constant(value: str) -> Module:
+        return read_torch(SourceText("g.txt", f"graph():\n  %k : Tensor = prim::Constant[value={value}]()\n  return (%k)\n")).module()
+    assert graphs_equal(constant("{1.5}"), constant("{1.5}"), ACROSS)
+    assert not graphs_equal(constant("{1.5}"), constant("{1.50001}"), ACROSS)
+
+
+def test_types_without_layouts_at_any_depth() -> None:
+    """Only the layouts of the arrays are left out."""
+    array = TensorType(F32, (2, 3), Layout((0, 1)))
+    pair = TupleType((array, TupleType((tensor("s8"), TOKEN))))
+    assert [plain(type) for type in (array, TOKEN, TupleType(()), pair, FunctionType((array, pair), array))] == [
+        "f32[2,3]", "token[]", "()", "(f32[2,3],(s8[],token[]))", "fn(f32[2,3],(f32[2,3],(s8[],token[])))->f32[2,3]"]
+
+
+def test_what_an_instruction_does_whatever_it_reads_and_is_called() -> None:
+    graph = module_of("""
+        p = f32[2] parameter(0)
+        a = f32[2] negate(p)
+        b = f32[2] negate(a), metadata={op_name="b"}
+        c = f32[2] abs(p)
+        i = f32[2] iota(), iota_dimension=0
+        s = f32[1] slice(p), slice={[0:1]}
+        t = f32[1] slice(a), slice={[1:2]}
+        u = f32[1] slice(b), slice={[0:1]}
+        f = f32[2] call(p), to_apply=f
+        g = f32[2] call(a), to_apply=g
+        h = f32[2] call(a), to_apply=h
+        ROOT r = (f32[2]) tuple(c)""", "\n".join(
+            f"{name} {{ q = f32[2] parameter(0)  ROOT z = f32[2] {op}(q) }}" for name, op in (("f", "sine"), ("g", "sine"), ("h", "cosine")))).main()
+    numbers = Numbering()
+    found: dict[Hashable, list[str]] = {}
+    for node in graph.nodes:
+        found.setdefault(numbers.shape_of(node), []).append(node.name)
+    assert [names for names in found.values() if len(names) > 1] == [["a", "b"], ["s", "u"], ["f", "g"]]
 
 
 def test_one_and_true_and_a_float_one_differ() -> None:

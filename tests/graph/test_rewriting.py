@@ -25,6 +25,8 @@ from irscope.graph import (
     tensor,
 )
 from irscope.graph.attributes import Attributes, attribute
+from irscope.graph.effects import pure
+from irscope.graph.rewrite import keep_order
 from irscope.graph.rewriter import Rewriter, RewrittenNode
 from irscope.graph.trace import Trace, to_text
 from irscope.graph.users import FEW, Users
@@ -249,6 +251,42 @@ def test_rules_replace_nodes_and_see_new_operands() -> None:
     assert names(rewrite(graph, ends, ends=[graph.nodes[5]])) == "x u a parameter r" and read_ == [0]  # type: ignore[arg-type]
 
 
+def followed(*lines: str) -> dict[str, tuple[str, ...]]:
+    """What each instruction that a copy of some lines keeps must follow, where it must follow any."""
+    text = "ENTRY e { x = f32[2] parameter(0)\n" + "".join(f" {line}\n" for line in lines) + "}\n"
+    made = rewrite(read(SourceText("m.hlo", text)).module().main(), lambda builder, node, operands: None)
+    return {node.name: node.attrs["control_predecessors"] for node in made.nodes if "control_predecessors" in node.attrs}
+
+
+def test_what_follows_a_removed_instruction_follows_what_that_one_followed() -> None:
+    assert followed("p = f32[2] negate(x)", "q = f32[2] abs(x)", "a = f32[2] sine(x), control-predecessors={p}",
+                    "b = f32[2] sine(a), control-predecessors={a, q}", "c = f32[2] cosine(x), control-predecessors={q, b}",
+                    "ROOT r = (f32[2], f32[2], f32[2]) tuple(p, q, c)") == {"c": ("q", "p")}, "through several, each once"
+    assert followed("p = f32[2] negate(x)", "a = f32[2] sine(x)", "b = f32[2] sine(x), control-predecessors={p, a}",
+                    "c = f32[2] abs(x), control-predecessors={a}", "ROOT r = f32[2] add(b, c)") == {}, "it followed nothing"
+    assert followed("p = f32[2] negate(x)", "q = f32[2] negate(p), control-predecessors={p}",
+                    "ROOT r = f32[2] negate(q), control-predecessors={q, p}") == {"q": ("p",), "r": ("q", "p")}, "all are left"
+
+
+def test_no_instruction_follows_itself_or_a_later_one() -> None:
+    before = read(SourceText("m.hlo", """ENTRY e { x = f32[2] parameter(0)
+ p = f32[2] negate(x)
+ a = f32[2] sine(x), control-predecessors={p}
+ b = f32[2] abs(x), control-predecessors={a}, metadata={op_name="b"}
+ ROOT r = (f32[2], f32[2]) tuple(a, b) }
+""")).module().main()
+    x, p, a, b, r = before.nodes
+    made = Graph("e", [x, p, b, a, r], [x], r)
+    for index, node in enumerate(made.nodes):
+        node.index = index
+    attrs = dict(b.attrs)
+    keep_order(made, before.nodes)
+    assert b.attrs == {**attrs, "control_predecessors": ("p",)} and a.attrs["control_predecessors"] == ("p",)
+    b.attrs = {**attrs, "control_predecessors": ("b",)}
+    keep_order(made, [])
+    assert b.attrs == {name: value for name, value in attrs.items() if name != "control_predecessors"}
+
+
 def test_a_module_is_rewritten_with_its_shared_graphs() -> None:
     before = module()
     made = rewrite_module(before, lambda builder, node, operands: None)
@@ -359,3 +397,25 @@ def test_functions_that_call_each_other_share_their_effects() -> None:
         caller.root = builder.param(hlo.parameter, F2, "x")
         builder.add(hlo.call, [caller.root], type=F2, bodies=[graph])
         assert all(kept(caller, lasting=lasting))
+
+
+def test_an_attribute_states_an_effect() -> None:
+    """A call that its text says to have a side effect is kept, and so is what calls it; it is no candidate for sharing."""
+    graph = read(SourceText("m.hlo", """HloModule m
+logs { p = f32[2] parameter(0)
+ c = f32[2] custom-call(p), custom_call_target="log", custom_call_has_side_effect=true
+ ROOT n = f32[2] negate(p) }
+quiet { p = f32[2] parameter(0)
+ c = f32[2] custom-call(p), custom_call_target="log"
+ ROOT n = f32[2] negate(p) }
+ENTRY e { x = f32[2] parameter(0)
+ stated = f32[2] custom-call(x), custom_call_target="log", custom_call_has_side_effect=true
+ denied = f32[2] custom-call(x), custom_call_target="log", custom_call_has_side_effect=false
+ outer = f32[2] call(x), to_apply=logs
+ inner = f32[2] call(x), to_apply=quiet
+ zero = f32[] constant(0)
+ drawn = f32[2] rng(zero, zero), distribution=rng_uniform
+ ROOT r = f32[2] negate(x) }
+""")).module().main()
+    assert [node.name for node, stays in zip(graph.nodes, kept(graph), strict=True) if not stays] == ["denied", "inner"], "drawing a number changes the state of the generator"
+    assert [node.name for node, is_pure in zip(graph.nodes, pure(graph), strict=True) if not is_pure] == ["stated", "outer", "drawn"]

@@ -40,6 +40,7 @@ from irscope.graph import (
     same_type,
     tensor,
     unknown_op,
+    without_array,
 )
 from irscope.graph.dump import MAX_ATTR_CHARACTERS
 from irscope.graph.node import WORK
@@ -88,6 +89,22 @@ def test_leaves_of_tuples_are_in_order_and_counted() -> None:
     assert list(nested.leaves()) == [F2, S3, TOKEN, F2]
     assert nested.parts == 4 and TupleType(()).parts == 0
     assert list(F2.leaves()) == [F2]
+
+
+@pytest.mark.parametrize(("type", "why"), [
+    (tensor("f32"), ""), (tensor("f32", 2, OPEN), ""), (TOKEN, ""), (TupleType(()), ""), (FunctionType((F2,), F2), ""),
+    (tensor("f32", *(1,) * 64), ""), (tensor("f32", *(1,) * 65), "has 65 dimensions: arrays have at most 64"),
+    (TupleType((TOKEN, TupleType((tensor("pred", *(1,) * 66),)))), "has 66 dimensions: arrays have at most 64"),
+    (tensor("pred", (1 << 63) - 1), ""), (tensor("pred", 1 << 63), "has 9,223,372,036,854,775,808 bytes: no memory holds it"),
+    (tensor("f32", 1 << 60), ""), (tensor("f32", 1 << 60, 2), "has 9,223,372,036,854,775,808 bytes: no memory holds it"),
+    (TupleType((tensor("pred", 1 << 62), tensor("u8", 1 << 62))), "has 9,223,372,036,854,775,808 bytes: no memory holds it"),
+    (tensor("f32", 0, 1 << 60), ""), (tensor("f32", 0, 1 << 60, 2), "has sizes whose product is no 64-bit number"),
+    (tensor("pred", (1 << 63) - 1, 0), ""), (tensor("pred", 1 << 62, 0, 2), "has sizes whose product is no 64-bit number"),
+    (TupleType((TOKEN, F2, tensor("s4", 0, 1 << 63))), "has sizes whose product is no 64-bit number"),
+])
+def test_arrays_that_no_memory_holds(type: Type, why: str) -> None:
+    """A size of 0 does not excuse the others: numpy refuses such a shape, too."""
+    assert without_array(type) == why
 
 
 def test_other_shapes_and_element_types() -> None:

@@ -50,11 +50,14 @@ def names(module: Module) -> list[str]:
     ("sum(%0, axis=[0, 3], exclude=True)", {"axis": [2, 3]}, False),
     ("max(%0, axis=[3], keepdims=True)", {"axis": [1]}, True),
     ("max(%0, axis=[3])", {"axis": [1]}, False),
-    ("sum(%0)", {}, False),
+    ("sum(%0)", {"axis": None}, False),
+    ("sum(%0, axis=[0, 1, 2, 3], exclude=True)", {}, True),
     ("argmax(%0, axis=[3])", {"axis": [1]}, False),
     ("nn.pad(%0, 0f, pad_width=[[0, 0], [1, 2], [3, 4], [0, 0]])", {"pad_width": [[0, 0], [0, 0], [1, 2], [3, 4]]}, True),
     ("strided_slice(%0, begin=[0, 1], end=[2, -1, 4], strides=[1, 1, 2, 1])",
      {"begin": [0, 0, 1, 0], "end": [2, 8, -1, 4], "strides": [1, 1, 1, 2]}, True),
+    ("strided_slice(%0, begin=[0, 1], end=[1, 3], strides=[1], slice_mode=\"size\")",
+     {"begin": [0, 0, 1, 0], "end": [1, -1, 3, -1], "strides": [1, 1, 1, 1]}, True),
     ("strided_slice(%0, begin=[0, 2], end=[1, 7], strides=[1, 1], axes=[0, 3])", {"axes": [0, 1]}, True),
     ("transpose(%0, axes=[0, 3, 1, 2])", {"axes": [0, 1, 2, 3]}, False),
     ("reverse(%0, axis=2)", {"axis": 3}, True),
@@ -78,6 +81,15 @@ def test_what_follows_renames_its_axes(body: str, attrs: dict[str, object], back
     ("  %1 = nn.dropout(%0);\n  nn.relu(%1.0)", [*FIRST, "nn.dropout", "get-tuple-element", "nn.relu", "layout_transform"]),
     ("  %1 = squeeze(strided_slice(%0, begin=[0], end=[1], strides=[1], axes=[1]), axis=[1]);\n  tanh(%1)",
      [*FIRST, "strided_slice", "squeeze", "tanh", "layout_transform"]),
+    ("  %1 = squeeze(strided_slice(%0, begin=[0], end=[1], strides=[1], axes=[0]));\n  tanh(%1)",
+     [*FIRST, "strided_slice", "squeeze", "tanh", "layout_transform"]),
+    ("  tanh(sum(%0))", [*FIRST, "sum", "tanh"]),
+    ("  concatenate((%0, %0), axis=1)", [*FIRST, "tuple", "concatenate", "layout_transform"]),
+    ("  argmax(%0, axis=[1, 2])", [*FIRST, "layout_transform", "argmax"]),
+    ("  argmax(%0, axis=[1], exclude=True)", [*FIRST, "layout_transform", "argmax"]),
+    ("  nn.max_pool2d(%0, pool_size=[2, 2])", [*FIRST, "layout_transform", "nn.max_pool2d"]),
+    ('  nn.max_pool2d(%0, pool_size=[2, 2], layout="NHWC", out_layout="NCHW")', [*FIRST, "layout_transform", "nn.max_pool2d"]),
+    ('  nn.depth_to_space(%0, block_size=2, layout="NHWC")', [*FIRST, "layout_transform", "nn.depth_to_space"]),
     ("  %1 = nn.relu(%0);\n  (nn.batch_flatten(%1), argmax(%1))", [*FIRST, "nn.relu", "layout_transform", "nn.batch_flatten", "argmax", "tuple"]),
     ("  greater(%0, %x8)", [*FIRST, "layout_transform", "greater", "layout_transform"]),
     ("  where(greater(%0, 0f), %0, %b)", [*FIRST, "greater", "expand_dims", "layout_transform", "where", "layout_transform"]),
@@ -87,10 +99,20 @@ def test_transformations_stand_at_the_borders_alone(body: str, left: list[str]) 
     assert names(made) == left
 
 
+def test_axes_that_may_have_size_one_are_removed_in_the_order_as_written() -> None:
+    text = f"def @main(%x: Tensor[(?, 6, 6, 4), float32], {W}) {{\n{CONV}  squeeze(%0)\n}}\n"
+    *_, last = run_passes(irscope.load(text).module(), ["convert-layout{layout=NCHW}"])
+    assert not last.broke and names(last.after) == [*FIRST, "layout_transform", "squeeze"]
+    *_, last = run_passes(irscope.load(text.replace("squeeze(%0)", "squeeze(%0, axis=[0])")).module(), ["convert-layout{layout=NCHW}"])
+    assert not last.broke and names(last.after) == [*FIRST, "squeeze", "layout_transform"]
+
+
 def test_operators_can_have_layouts_of_their_own() -> None:
     body = CONV + '  nn.max_pool2d(%0, pool_size=[2, 2], layout="NHWC")'
     made, _ = converted("nn.conv2d:NCHW+nn.max_pool2d:NHWC", f"{X}, {W}", body)
     assert names(made) == [*FIRST, "layout_transform", "nn.max_pool2d"]
+    made, _ = converted("nn.conv2d:NCHW+nn.depth_to_space:NCHW", f"{X}, {W}", CONV + '  nn.depth_to_space(%0, block_size=2, layout="NHWC")')
+    assert names(made) == [*FIRST, "nn.depth_to_space", "layout_transform"]
     made, _ = converted("nn.max_pool2d:NCHW", f"{X}, {W}", body)
     assert names(made) == ["nn.conv2d", "layout_transform", "nn.max_pool2d", "layout_transform"]
     made, _ = converted("nn.conv2d:NHWC:OHWI", f"{X}, {W}", body)
@@ -108,6 +130,37 @@ def test_channels_may_be_split() -> None:
     depthwise = '  nn.conv2d(%x, %d, groups=4, channels=4, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI")'
     made, _ = converted("NCHW2c", f"{X}, %d: Tensor[(3, 3, 4, 1), float32]", depthwise)
     assert names(made) == ["layout_transform", "layout_transform", "nn.contrib_depthwise_conv2d_NCHWc", "layout_transform"]
+
+
+PACKED = ["layout_transform", "layout_transform", "nn.contrib_conv2d_NCHWc"]
+
+
+@pytest.mark.parametrize(("body", "left"), [
+    ("nn.relu(%0)", ["nn.relu", "layout_transform"]),
+    ("max(%0, axis=[1], keepdims=True)", ["max", "layout_transform"]),
+    ("max(%0, axis=[1, 3], keepdims=True)", ["layout_transform", "max"]),
+    ("max(%0, axis=[1, 3])", ["max"]),
+    ("argmax(%0, axis=[1])", ["layout_transform", "argmax"]),
+    ("reverse(%0, axis=1)", ["layout_transform", "reverse"]),
+    ("nn.softmax(%0, axis=1)", ["layout_transform", "nn.softmax"]),
+    ("nn.pad(%0, 0f, pad_width=[[0, 0], [1, 2], [3, 4], [0, 0]])", ["nn.pad", "layout_transform"]),
+    ("nn.pad(%0, 0f, pad_width=[[0, 0], [1, 2], [0, 0], [0, 4]])", ["layout_transform", "nn.pad"]),
+    ("transpose(%0, axes=[0, 3, 1, 2])", ["layout_transform", "transpose"]),
+    ("strided_slice(%0, begin=[1], end=[2], strides=[1], axes=[1])", ["layout_transform", "strided_slice"]),
+    ("nn.upsampling(%0, scale_h=2f, scale_w=2f, layout=\"NHWC\")", ["layout_transform", "nn.upsampling"]),
+    ("nn.avg_pool2d(%0, pool_size=[2, 2], layout=\"NHWC\")", ["nn.avg_pool2d", "layout_transform"]),
+])
+def test_what_works_on_split_channels(body: str, left: list[str]) -> None:
+    """An axis that is split has no number, and what works along it, or on several axes in an order, goes back to the layout as written."""
+    made, _ = converted("NCHW4c", f"{X}, {W}", CONV + "  " + body)
+    assert names(made) == PACKED + left
+
+
+def test_split_channels_are_cut_at_multiples_of_their_part() -> None:
+    for cuts, fits in (("[4]", True), ("[4, 6]", False), ("[2]", False), ("2", True)):
+        made, _ = converted("NCHW4c", f"{X}, {W}", CONV + f"  %1 = split(%0, indices_or_sections={cuts}, axis=3);\n  tanh(%1.1)")
+        assert names(made) == PACKED + (["split", "get-tuple-element", "tanh", "layout_transform"] if fits
+                                        else ["layout_transform", "split", "get-tuple-element", "tanh"]), cuts
 
 
 def test_what_stays_is_told_with_the_reason() -> None:
@@ -144,6 +197,17 @@ def test_quantised_convolutions_keep_their_axes() -> None:
                         '  %1 = qnn.requantize(%0, %s, 0, 0.5f, 1, out_dtype="int8");\n  clip(%1, a_min=-100f, a_max=100f)')
     assert names(made) == [*FIRST[:2], "qnn.conv2d", "qnn.requantize", "clip", "layout_transform"]
     assert made.main().nodes[-3].attrs["axis"] == 1
+
+
+def test_quantised_values_are_concatenated_in_one_layout() -> None:
+    """The scales and zero points of the fields, and those of the result, are numbers and have no layout."""
+    made, _ = converted("NCHW", "%x: Tensor[(1, 6, 6, 4), int8], %w: Tensor[(3, 3, 4, 8), int8], %y: Tensor[(1, 4, 4, 8), int8]",
+                        '  %0 = qnn.conv2d(%x, %w, 1, 0, 0.5f, 0.25f, channels=8, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO");\n'
+                        '  %1 = qnn.requantize(%0, 0.125f, 0, 0.5f, 1, out_dtype="int8");\n'
+                        "  qnn.concatenate((%1, %y), (0.5f, 0.25f), (1, 0), 0.5f, 0, axis=1)")
+    assert [name for name in names(made) if name != "tuple"] == \
+        [*FIRST[:2], "qnn.conv2d", "qnn.requantize", "layout_transform", "qnn.concatenate", "layout_transform"]
+    assert [n.attrs["axis"] for n in made.main().nodes if n.op.name == "qnn.concatenate"] == [2]
 
 
 def test_functions_that_are_one_kernel_stay() -> None:
