@@ -18,6 +18,7 @@ from irscope.backends.pool import available_threads
 from irscope.lazy import Array, LazyModule
 from irscope.source import UserError
 from irscope.source.arrays import write_arrays
+from irscope.source.budget import concerning
 
 if TYPE_CHECKING:
     from irscope.api import compiled_run
@@ -57,6 +58,8 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     if store is not None and store.fault:
         watch.note(f"the program in the cache is not used, because it {store.fault}; it is compiled again")
     if store is not None and found is not None:
+        if path := path_of(what):
+            concerning(path)  # of a program that is compiled, reading does that
         result = _from_cache(options, store, found, began, watch)
     else:
         opened = store.opened if store is not None else {}

@@ -122,10 +122,17 @@ def test_arrays_that_are_too_large_are_not_unpacked(cli: Cli, tmp_path: Path, ki
     assert "takes more than 128 MiB of memory" in done.stderr and f"w.{path.suffix[1:]}: x has 256 MiB" in done.stderr
 
 
-def test_machine_code_without_end_is_ended(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.mark.parametrize("run", ["compiled", "from the cache"])
+def test_machine_code_without_end_is_ended(run: str, cache: str, tmp_path: Path) -> None:
     (tmp_path / "forever.hlo").write_text(FOREVER)
     done = subprocess.run([sys.executable, "-m", "irscope", "compile-and-run", "forever.hlo", "--limit-time", "1"], cwd=tmp_path,
-                          env={"PYTHONPATH": str(Path(__file__).resolve().parents[2])}, capture_output=True, text=True, timeout=120, check=False)
+                          env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "IRSCOPE_CACHE": cache}, capture_output=True, text=True,
+                          timeout=120, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("error: forever.hlo takes more than 1 s of processor time\n   help: --limit-time")
 
@@ -180,11 +187,12 @@ def test_inputs_are_refused_by_name(cli: Cli, tmp_path: Path, engine: str) -> No
     assert done.exit_code == 2 and "of memory: x: f32[1000000,1000000] has 7.276 TiB" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("text", [LONG_SUM])
-def test_what_is_costly_ends_by_its_limit(tmp_path: Path, text: str) -> None:
-    (tmp_path / "m.hlo").write_text(text)
+@pytest.mark.parametrize("run", ["compiled", "from the cache"])
+def test_what_is_costly_ends_by_its_limit(run: str, cache: str, tmp_path: Path) -> None:
+    (tmp_path / "m.hlo").write_text(LONG_SUM)
     done = subprocess.run([sys.executable, "-m", "irscope", "compile-and-run", "m.hlo", "--limit-time", "1"], cwd=tmp_path,
-                          env={"PYTHONPATH": str(Path(__file__).resolve().parents[2])}, capture_output=True, text=True, check=False)
+                          env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "IRSCOPE_CACHE": cache}, capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("error: m.hlo takes more than 1 s of processor time")
 
