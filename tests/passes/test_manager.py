@@ -253,6 +253,9 @@ def test_modules_that_no_pass_may_give() -> None:
         operand.index = index
         assert f"%n takes %{operand.name}, which does not stand before it in e" in (unsound(made) or "")
     made, x, n = module()
+    n.operands = (n,)
+    assert "%n takes %n, which does not stand before it in e" in (unsound(made) or "")
+    made, x, n = module()
     made.main().root = Node(n.op, "r", n.type, (x,), index=1)
     assert unsound(made) == "%r, the result of e, is not among its nodes"
     made.main().root = Node(n.op, "r", n.type, (x,), index=-1)
