@@ -30,6 +30,7 @@ def test_a_name_is_the_label_or_the_operator() -> None:
     assert first.name == "parameter"
     first.label = "x"
     assert first.name == "x"
+    assert repr(node("negate", first)) == "%negate = f32[2,<=5] negate(%x)"
     second.take_label(first)
     assert (first.name, second.name) == ("parameter", "x")
 

@@ -70,6 +70,7 @@ def test_steps_that_come_along(step: str, other: str | None, taken: list[str]) -
     ("add({0}, {0})", None),
     ("nn.softmax({})", None),
     ("reshape({}, newshape=[-1])", None),
+    ("({},)", None),
     ("nn.bias_add({}, %m, axis=0)", "nn.bias_add({}, %n, axis=0)"),
     ("add({}, %e)", "add({}, %e)"),  # makes it larger
 ])

@@ -118,6 +118,8 @@ def test_operators_can_have_layouts_of_their_own() -> None:
     made, _ = converted("nn.conv2d:NHWC:OHWI", f"{X}, {W}", body)
     assert names(made) == ["layout_transform", "nn.conv2d", "nn.max_pool2d"]
     assert made.main().nodes[-2].attrs["kernel_layout"] == "OHWI"
+    made, _ = converted(" NCHW + ", f"{X}, {W}", body)
+    assert names(made) == [*FIRST, "nn.max_pool2d", "layout_transform"]
 
 
 def test_channels_may_be_split() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 from math import prod
 from random import Random
 
+import numpy as np
 import pytest
 
 import irscope
 from irscope.graph import Module
 from irscope.passes import pass_named
+from irscope.passes.early_values import EarlyValues
 from irscope.passes.manager import run_passes
 from tests.passes.relay_runs import meaning_stays
 
@@ -50,6 +52,14 @@ def test_constants_become_attributes(signature: str, line: str, made: str, attrs
     module, declined = static(signature, "  " + line)
     result = module.main().result()
     assert result.op.name == made and {key: result.attrs[key] for key in attrs} == attrs and not declined
+
+
+def test_a_value_is_known_through_all_that_it_is_computed_from() -> None:
+    text = (f"def @main({X}, %y: Tensor[(8, 1), float32], %z: Tensor[(2), int64]) {{\n  %0 = shape_of(%y);\n  %1 = split(%0, indices_or_sections=2);\n"
+            "  %2 = concatenate((divide(%1.0, [2]), [2]));\n  %3 = dyn.reshape(%x, %2);\n  (multiply(%2, %2), %3, %z)\n}\n")
+    [made, _, given] = irscope.load(text).module().main().result().operands
+    known = EarlyValues()
+    assert np.asarray(known.of(made)).tolist() == [16, 4] and known.of(given) is None
 
 
 def test_shapes_that_types_tell_are_known_one_after_the_other() -> None:

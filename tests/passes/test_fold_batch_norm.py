@@ -44,6 +44,15 @@ def test_every_layer_takes_a_normalisation(signature: str, layer: str, axis: int
     assert not declined and names[-3:] == [layer.partition("(")[0], "nn.bias_add", "nn.relu"] and names.count("nn.bias_add") == 1
 
 
+def test_types_that_differ_are_told() -> None:
+    """A half-precision weight does not hold what single precision computes."""
+    made, declined = folded("%x: Tensor[(2, 4, 8, 5), float16], %w: Tensor[(6, 4, 3, 3), float16]",
+                            'nn.conv2d(%x, %w, channels=6, kernel_size=[3, 3], out_dtype="float32")',
+                            "  %3 = nn.batch_norm(%1, %g, %b, %m, %0);\n  nn.relu(%3.0)")
+    assert len(declined) == 1 and "its types are no floats, or differ" in declined[0]
+    assert "nn.batch_norm" in [n.op.name for n in made.main().nodes]
+
+
 @pytest.mark.parametrize(("body", "why"), [
     ("  %3 = nn.batch_norm(%1, %g, %b, %m, %0);\n  add(%3.0, %1)", "needs its plain result"),
     ("  %2 = nn.bias_add(%1, %c);\n  %3 = nn.batch_norm(%2, %g, %b, %m, %0);\n  add(%3.0, %2)", "needs its plain result"),

@@ -68,6 +68,8 @@ def products(module: Module) -> list[str]:
      "  %0 = multiply(%x, %t);\n  %1 = nn.matmul(%0, %w, units=4);\n  multiply(%1, %s)", ["f32[5,4]", "f32[5,4]"]),
     (f"{X}, %g: Tensor[(4, 2, 3, 3), float32], {S}",
      "  %0 = nn.conv2d(%x, %g, groups=2, padding=[1, 1], channels=4, kernel_size=[3, 3]);\n  multiply(%0, %s)", ["f32[4,2,3,3]"]),
+    (f"{X}, {W}, {S}", f"  %0 = {CONV.format('%x', '%w')};\n  %1 = nn.relu(%0);\n  %2 = {constant('[1.5f, 2f, 0.25f, 3f]', '(4)')};\n"
+     "  %3 = reshape(%2, newshape=[4, 1, 1]);\n  multiply(%1, %3)", ["f32[4,4,3,3]"]),
     ("%x: Tensor[(1, 4, 7), float32], %w: Tensor[(6, 4, 3), float32], %s: Tensor[(6, 1), float32]",
      "  %0 = nn.conv1d(%x, %w, channels=6, kernel_size=[3]);\n  %1 = exp(%s);\n  multiply(%0, %1)", ["f32[6,4,3]"]),
 ])
@@ -81,6 +83,7 @@ def test_scales_go_into_the_weights(signature: str, body: str, left: list[str]) 
     (f"  %0 = {CONV.format('%x', '%w')};\n  %1 = nn.relu(%0);\n  multiply(%1, %s)", "numbers that the text does not tell, and nn.relu"),
     (f"  %0 = multiply(%x, {constant(NEGATIVE)});\n  %1 = nn.leaky_relu(%0);\n  {CONV.format('%1', '%w')}", "not positive everywhere, and nn.leaky"),
     (f"  %0 = multiply(%x, {constant(ZERO)});\n  %1 = add(%0, %s);\n  {CONV.format('%1', '%w')}", "is 0 somewhere, and add would divide"),
+    (f"  %0 = multiply(%x, {constant(POSITIVE.replace('3f', 'inff'))});\n  %1 = add(%0, %s);\n  {CONV.format('%1', '%w')}", "is 0 somewhere, and add"),
     (f"  %0 = multiply(%x, %s);\n  %1 = add(%0, %s);\n  {CONV.format('%1', '%w')}", "numbers that the text does not tell, and add"),
     (f"  %0 = {CONV.format('%x', '%w')};\n  multiply(%0, %row)", "other axes than the channels"),
     (f"  %0 = {CONV.format('%x', '%w')};\n  %1 = mean(%x, axis=[0, 2, 3]);\n  multiply(%0, reshape(%1, newshape=[4, 1, 1]))", "computed from data"),

@@ -72,7 +72,13 @@ TRACED = (f"  %0 : int = prim::Constant[value=0]()\n  %4 : int[] = prim::ListCon
           f"  %3 : {TYPE} = aten::_convolution(%x, %w, %b, %2, %2, %2, %n, %4, %1, %n, %n, %n, %n)\n")
 
 
+WORD = f"  %p : str = prim::Constant[value=\"same\"]()\n  %3 : {TYPE} = aten::conv2d(%x, %w, %b, %2, %p, %2, %1)\n"
+
+
 @pytest.mark.parametrize(("convolution", "rectifier", "left", "why"), [
+    (WORD, "relu", ["aten::conv2d", "aten::relu"], "pads by a word"),
+    ("  %q : int[] = prim::Constant[value=[1, 1]]()\n" + TRACED.replace("%b, %2, %2, %2", "%b, %q, %q, %q"), "relu",
+     ["aten::cudnn_convolution_relu"], ""),
     (PLAIN, "relu", ["aten::cudnn_convolution_relu"], ""),
     (TRACED, "relu_", ["aten::cudnn_convolution_relu"], ""),
     (TRACED.replace("%2, %n, %4, %1, %n", "%2, %n2, %4, %1, %n").replace("  %0", "  %n2 : bool = prim::Constant[value=1]()\n  %0"), "relu",
@@ -96,6 +102,24 @@ def test_in_torchscript_it_is_what_torch_makes_of_it(convolution: str, rectifier
     values = list(drawn(models[0].inputs, range(len(models[0].inputs)), 0).values())
     for a, b in zip(models[0](*values), models[1](*values), strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-5, atol=1e-5)
+
+
+LINE = "Float(1, 4, 6, strides=[24, 6, 1], requires_grad=0, device=cpu)"
+
+
+@pytest.mark.parametrize(("before", "stride"), [
+    ("  %2 : int[] = prim::ListConstruct(%1)\n", "%2"), ("  %2 : int[] = prim::Constant[value=[1]]()\n", "%2"), ("", "%s"), ("", "%1"),
+])
+def test_traced_convolutions_that_are_not_of_images_stay(before: str, stride: str) -> None:
+    """The stride of one of images has two numbers, and the text tells them."""
+    text = (f"graph(%x : {LINE}, %w : Float(4, 4, 3, strides=[12, 3, 1], requires_grad=0, device=cpu), %b : Float(4, strides=[1], requires_grad=0, "
+            "device=cpu), %s : int[]):\n  %1 : int = prim::Constant[value=1]()\n  %n : bool = prim::Constant[value=0]()\n"
+            f"{before}  %3 : {LINE} = aten::_convolution(%x, %w, %b, {stride}, {stride}, {stride}, %n, {stride}, %1, %n, %n, %n, %n)\n"
+            f"  %5 : {LINE} = aten::relu(%3)\n  return (%5)\n")
+    fusing = FuseConvRelu()
+    made = fusing.run(irscope.load(text).module())
+    assert [n.op.name for n in made.main().nodes if n.op.name.startswith("aten")] == ["aten::_convolution", "aten::relu"]
+    assert len(fusing.declined) == 1 and "not of images" in fusing.declined[0]
 
 
 def test_in_hlo_another_pass_is_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 import irscope
 from irscope.backends.arguments import drawn
 from irscope.formats import format_named
-from irscope.graph import Module
+from irscope.graph import Dialect, Module
 from irscope.passes import pass_named
 from irscope.passes.manager import run_passes
 from tests.conftest import REPO
@@ -143,3 +143,8 @@ def test_stablehlo_is_outlined_as_hlo_is() -> None:
 """
     made = pass_named("fuse-patterns").run(irscope.load(text).module())
     assert [node.op.name for node in made.main().nodes if node.bodies] == ["call"]
+
+
+def test_modules_of_other_dialects_stay() -> None:
+    module = Module("m", Dialect("mine"))
+    assert pass_named("fuse-patterns").run(module) is module

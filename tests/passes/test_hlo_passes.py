@@ -87,6 +87,10 @@ def test_a_second_run_finds_nothing() -> None:
      "e = f32[4] concatenate(c, d), dimensions={0}\nROOT r = f32[4] add(x, e)", ["concatenate", "add"]),
     ("cancel-transposes", "a = f32[2,2] reshape(x)\nb = f32[2,2] transpose(a), dimensions={1,0}\nc = f32[2,2] tanh(b)\n"
      "d = f32[2,2] transpose(c), dimensions={1,0}\nROOT r = f32[4] reshape(d)", ["reshape", "tanh", "reshape"]),
+    ("cancel-transposes", "a = f32[2,2] reshape(x)\nb = f32[2,2]{1,0} transpose(a), dimensions={1,0}\nROOT d = f32[2,2] transpose(b), dimensions={1,0}",
+     ["reshape"]),
+    ("cancel-transposes", "a = f32[2,2] reshape(x)\nb = f32[2,2]{0,1} transpose(a), dimensions={1,0}\nROOT d = f32[2,2] transpose(b), dimensions={1,0}",
+     ["reshape", "transpose", "transpose"]),
     ("move-cast", "a = f16[4] convert(x)\nb = f32[4] convert(a)\nROOT c = f32[2,2] reshape(b)", ["convert", "reshape", "convert"]),
     ("move-cast", "a = f32[3,4] broadcast(x), dimensions={1}\nROOT c = bf16[3,4] convert(a)", ["convert", "broadcast"]),
     ("canonicalize-cast", "a = f16[4] convert(x)\nb = f32[4] convert(a)\nc = f32[4] tanh(b)\nd = f32[4] negate(b)\nROOT r = f32[4] add(c, d)",
@@ -150,6 +154,23 @@ def test_what_acts_by_an_attribute_or_in_a_called_graph_stays(name: str, line: s
     module = module_of(entry(f"x = f32[8] parameter(0)\na = f32[8] {line}\nb = f32[8] {line}\nROOT r = f32[8] exponential(x)", ACTING))
     made = pass_named(name).run(module)
     assert [node.op.name for node in made.main().nodes] == [node.op.name for node in module.main().nodes]
+
+
+def test_a_loop_whose_state_is_no_tuple_of_parts_stays() -> None:
+    """Nothing is known of what it passes on."""
+    state = "(s32[], f32[8])"
+    loop = f"""never {{ p = {state} parameter(0)
+      ROOT c = pred[] constant(false) }}
+    turn {{ p = {state} parameter(0)
+      ROOT r = {state} call(p), to_apply=step }}
+    step {{ p = {state} parameter(0)
+      i = s32[] get-tuple-element(p), index=0
+      w = f32[8] get-tuple-element(p), index=1
+      e = f32[8] exponential(w)
+      ROOT t = {state} tuple(i, e) }}
+    """
+    module = module_of(entry(f"p = {state} parameter(0)\nROOT w = {state} while(p), condition=never, body=turn", loop))
+    assert ops(pass_named("hoist-loop-invariant").run(module)) == ["while"]
 
 
 def test_a_call_that_acts_stays_in_its_loop() -> None:

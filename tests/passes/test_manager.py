@@ -13,8 +13,9 @@ from irscope.cli.main import group
 from irscope.graph import Builder, Module, Node
 from irscope.passes.analyses import Analyses
 from irscope.passes.base import Pass, rewritten
-from irscope.passes.manager import run_passes
+from irscope.passes.manager import _required, run_passes
 from irscope.passes.registry import load_passes
+from irscope.passes.soundness import unsound
 from irscope.source import UserError
 
 TEXT = """HloModule m
@@ -233,6 +234,57 @@ def test_what_fails_in_a_pass_of_ones_own_is_told_as_that(tmp_path: Path, name: 
     assert status == 2 and words in err and "defect" not in err
     if name == "raises":
         assert "own.py, line 29: return 1 / 0" in err
+
+
+def test_modules_that_no_pass_may_give() -> None:
+    def module() -> tuple[Module, Node, Node]:
+        made = irscope.load("HloModule m\nENTRY e {\n x = f32[2] parameter(0)\n ROOT n = f32[2] negate(x)\n}\n").module()
+        return made, *made.main().nodes  # type: ignore[return-value]
+    made, x, n = module()
+    assert unsound(made) is None and unsound([]) == "it gives list, not a module"
+    made.entry = "f"
+    assert unsound(made) == "the module has no graph 'f', which is its entry"
+    made, x, n = module()
+    n.index = 2
+    assert unsound(made) == "%n stands at place 1 of e and has the index 2: Graph.add numbers nodes"
+    for operand, index in ((n, 1), (x, -1), (Node(x.op, "x", x.type, index=0), 0)):
+        made, *_ = module()
+        made.main().nodes[1].operands = (operand,)
+        operand.index = index
+        assert f"%n takes %{operand.name}, which does not stand before it in e" in (unsound(made) or "")
+    made, x, n = module()
+    n.operands = (n,)
+    assert "%n takes %n, which does not stand before it in e" in (unsound(made) or "")
+    made, x, n = module()
+    made.main().root = Node(n.op, "r", n.type, (x,), index=1)
+    assert unsound(made) == "%r, the result of e, is not among its nodes"
+    made.main().root = Node(n.op, "r", n.type, (x,), index=-1)
+    assert unsound(made) == "%r, the result of e, is not among its nodes"
+    made, x, n = module()
+    made.main().params.append(Node(x.op, "y", x.type, index=2))
+    assert unsound(made) == "%y, a parameter of e, is not among its nodes"
+    made.main().params[1:], made.main().root = [], None
+    assert unsound(made) is None, "a graph may have no result"
+
+
+def test_passes_run_behind_those_that_they_require(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = {"a": ("b", "c"), "b": ("d", "c", "users"), "c": ("d",), "d": (), "e": ("f",), "f": ("e",)}
+    made = {name: type(name, (Pass,), {"name": name, "requires": requires})() for name, requires in needs.items()}
+    monkeypatch.setattr("irscope.passes.manager.pass_named", made.__getitem__)
+
+    def before(name: str, *holds: str) -> str:
+        return " ".join(each.name for each in _required(made[name], set(holds)))
+    assert [before(name) for name in "abcd"] == ["d c b", "d c", "d", ""]
+    assert (before("a", "d"), before("a", "c"), before("a", "b"), before("a", "b", "c")) == ("c b", "d b", "d c", "")
+    assert before("e") == "e f", "each once, though they require each other"
+
+
+def test_an_analysis_is_computed_once_for_a_module() -> None:
+    module, other = irscope.load(TEXT).module(), irscope.load(TEXT).module()
+    looking = WrongType()
+    first = looking.result_of("users", module)
+    assert looking.result_of("users", module) is first and looking.result_of("users", other) is not first
+    assert looking.result_of("users", module) is not first, "of one module at a time"
 
 
 def test_a_fault_of_irscopes_own_passes_stays_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:

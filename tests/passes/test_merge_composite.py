@@ -69,6 +69,13 @@ def test_constants_that_are_asked_for_stand_inside() -> None:
         assert next(n.bodies[0].notes["own"] for n in made.main().nodes if n.op.name == "fn") == params
 
 
+def test_graphs_of_the_same_function_have_numbers() -> None:
+    made = pass_named("merge-composite{patterns=a: nn.relu(*)}").run(module_of("  nn.relu(add(nn.relu(add(nn.relu(%x), %x)), %x))"))
+    assert list(made.graphs) == ["main", "main.a", "main.a.1", "main.a.2"]
+    assert all(graph.name == name for name, graph in made.graphs.items())
+    assert {n.bodies[0] for n in made.main().nodes if n.op.name == "fn"} == {made.graphs[name] for name in list(made.graphs)[1:]}
+
+
 def test_functions_are_not_taken_apart_again() -> None:
     module = module_of(LAYER + "  nn.relu(%1)")
     once = pass_named("merge-composite{patterns=a: nn.relu(nn.bias_add(*, *))}").run(module)

@@ -61,6 +61,8 @@ HALVES = ["cast f16", "cast f16", "nn.conv2d f32", "cast f16"]
     ("  multiply(%0, 2f)", [*HALVES, "cast f16", "multiply f16", "cast f32"]),
     ("  concatenate((%0, nn.relu(%0)), axis=1)", [*HALVES, "nn.relu f16", "concatenate f16", "cast f32"]),
     ("  %1 = split(%0, indices_or_sections=2, axis=1);\n  tanh(%1.0)", [*HALVES, "split (f16", "get-tuple-element f16", "tanh f16", "cast f32"]),
+    ("  split(%0, indices_or_sections=2, axis=1)",
+     [*HALVES, "split (f16", "get-tuple-element f16", "get-tuple-element f16", "cast f32", "cast f32"]),
     ("  %1 = nn.dropout(%0);\n  nn.relu(%1.0)", [*HALVES, "nn.dropout (f16", "get-tuple-element f16", "nn.relu f16", "cast f32"]),
     ("  %1 = nn.batch_norm(%0, %b, %b, %b, [1.0, 2.0, 0.5, 1.5]);\n  nn.relu(%1.0)",
      [*HALVES, "cast f16", "cast f16", "nn.batch_norm (f16", "get-tuple-element f16", "nn.relu f16", "cast f32"]),

@@ -69,6 +69,20 @@ def test_a_mutator_knows_who_else_needs_a_value() -> None:
     assert told["2 by 3"] == [f"%{graph_of().result().name}"]
 
 
+def test_what_a_match_holds_and_who_else_reads_it() -> None:
+    graph = graph_of()
+    core, biased, whole = dense()
+    found = whole.match(named(graph, "2"))
+    assert found is not None and all(pattern in found for pattern in (core, biased, whole)) and anything() not in found
+    assert [node.name for node in found.inputs()] == ["x", "w", "b"] and found[core] is named(graph, "0")
+    assert found.escapes(graph, graph.users()) is None, "others may read the root"
+    graph.root = named(graph, "1")
+    assert found.escapes(graph, graph.users()) == (named(graph, "1"), "the result of the function")
+    graph = graph_of(TEXT.replace("add(%3, %2)", "add(%3, %1)"))
+    found = whole.match(named(graph, "2"))
+    assert found is not None and found.escapes(graph, graph.users()) == (named(graph, "1"), f"%{graph.result().name}")
+
+
 def dense() -> tuple[DataflowPattern, DataflowPattern, DataflowPattern]:
     core = op("nn.dense")(anything(), anything())
     biased = core.optional(lambda x: op("nn.bias_add")(x, anything()))
