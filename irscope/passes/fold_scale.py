@@ -41,7 +41,8 @@ def _fold(graph: Graph, became: dict[Graph, Graph]) -> Graph:
         users[graph.root.index] += 1
     folding = _Folding(known, users)
     made = see_through(rewrite(graph, folding.rule, became), graph)
-    return see_through(rewrite(made, lambda builder, node, operands: None), made) if folding.changed else made
+    tried = folding.changed or len(made.nodes) > len(graph.nodes)  # a change that was begun and given up leaves nodes without users
+    return see_through(rewrite(made, lambda builder, node, operands: None), made) if tried else made
 
 
 class _Folding:
@@ -93,9 +94,8 @@ class _Folding:
                     shift = self._on_small(builder, hlo.multiply, b, s)
                     if scaled is None or shift is None:
                         return None
-                    made = builder.add(x.op, (scaled, shift), x.attrs, x.type, name=x.name)
-                    self.private.add(made)
-                    return made
+                    self.private.add(scaled)
+                    return builder.add(x.op, (scaled, shift), x.attrs, x.type, name=x.name)
             return None
         if x.op not in CONTRACTIONS or x.operands[1] not in self.fixed:
             return None
@@ -108,9 +108,7 @@ class _Folding:
         factor = builder.add(hlo.broadcast, (small,), {"dimensions": () if dimension < 0 else (dimension,)}, weights.type)
         scaled_weights = builder.add(hlo.multiply, (weights, factor), type=weights.type, name=weights.name)
         self.fixed |= {factor, scaled_weights}
-        made = builder.add(x.op, (x.operands[0], scaled_weights), x.attrs, x.type, name=x.name)
-        self.private.add(made)
-        return made
+        return builder.add(x.op, (x.operands[0], scaled_weights), x.attrs, x.type, name=x.name)
 
     def _joined(self, builder: Builder, x: Node, shift: Node, op: Op) -> Node | None:
         """``(y + b) + c`` as ``y + (b + c)``, and the same for differences, if ``y`` is a contraction, whose order of summation is
@@ -123,9 +121,7 @@ class _Folding:
         total = self._on_small(builder, op if x.op is hlo.add else hlo.subtract if op is hlo.add else hlo.add, b, shift)
         if total is None:
             return None
-        made = builder.add(x.op, (y, total), x.attrs, x.type, name=x.name)
-        self.private.add(made)
-        return made
+        return builder.add(x.op, (y, total), x.attrs, x.type, name=x.name)
 
     def _on_small(self, builder: Builder, op: Op, x: Node, y: Node) -> Node | None:
         """Arithmetic on two fixed broadcasts, moved before the broadcasts."""

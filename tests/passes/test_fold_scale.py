@@ -172,3 +172,19 @@ def test_numbers_that_are_no_wide_floats_stay(type: str) -> None:
 def test_modules_of_operators_that_are_no_primitives_stay() -> None:
     module = irscope.load("def @main(%x: Tensor[(2, 3), float32]) {\n  multiply(%x, 2f)\n}\n").module()
     assert pass_named("fold-scale").run(module) is module
+
+
+@pytest.mark.parametrize("lines", [
+    ("a = f32[2,4] multiply(d, cb)", "t = f32[2,4] tanh(a)", "m = f32[2,4] multiply(a, cb)", "ROOT o = f32[2,4] add(t, m)"),
+    ("b = f32[2,4] add(d, cb)", "a = f32[2,4] add(b, cb)", "t = f32[2,4] tanh(a)", "m = f32[2,4] multiply(a, eb)", "ROOT o = f32[2,4] add(t, m)"),
+], ids=["scaled", "joined"])
+def test_what_others_read_is_not_computed_again(lines: tuple[str, ...]) -> None:
+    made = folded(entry(GIVEN + "\n".join(lines)))
+    assert [node.op.name for node in made.main().nodes].count("dot") == 1
+
+
+def test_a_change_that_is_given_up_leaves_nothing_behind() -> None:
+    """The product could be scaled along its columns, but what is added to it has another value for each row."""
+    needed = "\n".join(line for line in GIVEN.splitlines() if line.split(" = ")[0].strip() in ("x", "w", "d", "r", "rb", "c", "cb"))
+    made = pass_named("fold-scale").run(module_of(entry(needed + "\na = f32[2,4] add(d, rb)\nROOT m = f32[2,4] multiply(a, cb)")))
+    assert [node.op.name for node in made.main().nodes if node.op.name not in ("parameter", "constant", "broadcast")] == ["dot", "add", "multiply"]
