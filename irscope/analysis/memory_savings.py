@@ -13,7 +13,7 @@ from irscope.analysis.calls import is_fusion
 from irscope.analysis.cost import is_free
 from irscope.analysis.memory import Lifetimes
 from irscope.analysis.survey import Survey
-from irscope.graph import Effect, Graph, Kind, Node, TensorType, Type, bytes_of
+from irscope.graph import Effect, Graph, Kind, Node, TensorType, Type
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 
@@ -133,8 +133,3 @@ class _Heights:
     def without(self, size: int, first: int, end: int) -> int:
         """The peak where a buffer of ``size`` bytes is not in memory from ``first`` to before ``end``."""
         return max(self.before[first], max(self.live[first:end], default=size) - size, self.behind[end])
-
-
-def donated_bytes(saving: MemorySaving) -> int:
-    """The memory of donated parameters, in bytes."""
-    return sum(bytes_of(param.type) for param in saving.nodes)

@@ -149,11 +149,6 @@ def same_as(number: int) -> Infer:
     return infer
 
 
-def parameters(graph: Graph) -> tuple[Type, ...]:
-    """The types of a computation's parameters."""
-    return tuple(p.type for p in graph.params)
-
-
 def takes(node: Node, graph: Graph, count: int) -> None:
     """Check that a called computation has this many parameters."""
     if len(graph.params) != count:

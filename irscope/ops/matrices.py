@@ -39,11 +39,6 @@ def square_size(k: Emitter, x: Value) -> Value:
     return k.fma(re, re, k.binary("mul", im, im))
 
 
-def reciprocal(k: Emitter, x: Value) -> Value:
-    """``1 / x``."""
-    return k.binary("div", k.const(1, x.dtype), x)
-
-
 def times(k: Emitter, x: Value, y: Value) -> Value:
     """``x * y``, where one may be real and the other complex."""
     if x.dtype is y.dtype:

@@ -40,11 +40,6 @@ def declared(name: str) -> Operator | None:
     return table.get(name)
 
 
-def domain_of(name: str) -> str:
-    """The domain of an operator's name."""
-    return name.rpartition(".")[0]
-
-
 def infer_node(node: Node) -> Type:
     """The type of a node; the one it has where it does not follow from types alone. Raises TypeFault where the operands do not fit."""
     operator = declared(node.op.name)
