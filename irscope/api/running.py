@@ -59,7 +59,7 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
         watch.note(f"the program in the cache is not used, because it {store.fault}; it is compiled again")
     if store is not None and found is not None:
         if path := path_of(what):
-            concerning(path)  # of a program that is compiled, reading does that
+            concerning(path)  # nothing is read, and the reader would name the file
         result = _from_cache(options, store, found, began, watch)
     else:
         opened = store.opened if store is not None else {}

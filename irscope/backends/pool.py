@@ -72,7 +72,7 @@ class ThreadPool:
         for number, worker in enumerate(self.workers):
             try:
                 worker.start()
-            except RuntimeError:  # of a limit on threads, or on the memory for their stacks
+            except RuntimeError:  # a limit on threads, or on the memory for their stacks, is reached
                 del self.workers[number:]
                 self.stop()
                 raise UserError(f"the system starts {number + 1} of the {threads} threads and no more",

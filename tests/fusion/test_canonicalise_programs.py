@@ -17,6 +17,7 @@ from irscope.graph import DynamicDim, Layout, Module, Node, TensorType, TupleTyp
 from irscope.graph.dtypes import F32
 from irscope.ops import hlo
 from tests.fusion.test_canonicalise_rules import drawn, operators
+from tests.fusion.xla_texts import BOTH
 
 ADD = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
 
@@ -253,17 +254,6 @@ def test_a_sum_of_all_numbers_that_were_repeated_along_one_axis_only_is_a_sum() 
     assert "reduce" in operators(made)
 
 
-TWO = """
-both { a = f32[] parameter(0)
-       b = f32[] parameter(1)
-       c = f32[] parameter(2)
-       d = f32[] parameter(3)
-       s = f32[] add(a, c)
-       t = f32[] add(b, d)
-       ROOT r = (f32[], f32[]) tuple(s, t) }
-"""
-
-
 @pytest.mark.parametrize(("line", "inputs"), [
     ("reduce-window(x, y, z, z), window={size=8 pad=7_0}", ""),
     ("scatter(x, y, i, u, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1",
@@ -278,7 +268,7 @@ def test_what_gives_several_results_at_once_stays(line: str, inputs: str) -> Non
         w = (f32[8], f32[8]) {line}, to_apply=both
         a = f32[8] get-tuple-element(w), index=0
         b = f32[8] get-tuple-element(w), index=1
-        ROOT r = f32[8] multiply(a, b)""", TWO)
+        ROOT r = f32[8] multiply(a, b)""", BOTH)
     assert operators(made) == sorted([line.partition("(")[0], "get-tuple-element", "get-tuple-element", "multiply"])
 
 

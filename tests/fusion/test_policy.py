@@ -14,6 +14,7 @@ from irscope.fusion.plan import Group
 from irscope.fusion.policy import AsWritten, compiler_of, releases_of
 from irscope.fusion.views import Strides, before
 from irscope.source import UserError
+from tests.fusion.xla_texts import BOTH
 from tests.lower.whole import ADD, MAX, entry, module_of
 
 LESS = "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\n"
@@ -334,14 +335,7 @@ def test_a_reduction_of_several_results_is_a_kernel_of_its_own() -> None:
         s = (f32[8], f32[8]) reduce(e, y, z, z), dimensions={1}, to_apply=both
         a = f32[8] get-tuple-element(s), index=0
         b = f32[8] get-tuple-element(s), index=1
-        ROOT r = f32[8] add(a, b)""", """
-        both { a = f32[] parameter(0)
-               b = f32[] parameter(1)
-               c = f32[] parameter(2)
-               d = f32[] parameter(3)
-               s = f32[] add(a, c)
-               t = f32[] add(b, d)
-               ROOT r = (f32[], f32[]) tuple(s, t) }""")
+        ROOT r = f32[8] add(a, b)""", BOTH)
     assert kinds(made) == ["reduction", "map"] and why(made, "e", "s") == "fused"
     assert len(made.groups[0].outputs) == 2
 

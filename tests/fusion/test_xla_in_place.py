@@ -27,7 +27,7 @@ from irscope.fusion.xla.triton import lacking
 from irscope.fusion.xla_gpu import marked
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
-from tests.fusion.xla_texts import ADD, module
+from tests.fusion.xla_texts import ADD, BOTH, module
 
 
 def named(instructions: str, header: str = "") -> dict[str, Instruction]:
@@ -187,21 +187,10 @@ def test_only_what_moves_elements_puts_another_dimension_last() -> None:
     assert [moves_minor(found[name]) for name in ("x", "n", "t", "c", "k")] == [False, False, True, True, False]
 
 
-TWO = """
-both { a = f32[] parameter(0)
-       b = f32[] parameter(1)
-       c = f32[] parameter(2)
-       d = f32[] parameter(3)
-       s = f32[] add(a, c)
-       t = f32[] add(b, d)
-       ROOT r = (f32[], f32[]) tuple(s, t) }
-"""
-
-
 @pytest.mark.parametrize(("length", "nested"), [(32, False), (31, True)])
 def test_a_short_reduction_of_several_results_is_computed_in_a_loop(length: int, nested: bool) -> None:
     found = named(f"x = f32[64,{length}] parameter(0)\n y = f32[64,{length}] parameter(1)\n z = f32[] constant(0)\n "
-                  "ROOT r = (f32[64], f32[64]) reduce(x, y, z, z), dimensions={1}, to_apply=both", TWO)
+                  "ROOT r = (f32[64], f32[64]) reduce(x, y, z, z), dimensions={1}, to_apply=both", BOTH)
     assert is_nested_variadic(found["r"]) is nested
     assert not is_nested_variadic(found["x"])
 

@@ -8,6 +8,15 @@ from irscope.fusion import EdgeVerdict
 from irscope.graph import Module
 from irscope.lint.verdicts import verdicts_of
 
+BOTH = """
+both { a = f32[] parameter(0)
+       b = f32[] parameter(1)
+       c = f32[] parameter(2)
+       d = f32[] parameter(3)
+       s = f32[] add(a, c)
+       t = f32[] add(b, d)
+       ROOT r = (f32[], f32[]) tuple(s, t) }
+"""
 ADD = "add { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
 
 

@@ -76,9 +76,10 @@ def test_a_swap_does_not_overwrite_what_it_reads() -> None:
         t = (s32[], f32[4], f32[4]) tuple(z, x, y)"""))
 
 
-def test_what_a_loop_hands_on_is_not_copied() -> None:
+def handing_on(result: str) -> str:
+    """A loop that multiplies its first array by its second, which it hands on, and what is made of its state, ``w``."""
     state = "(s32[], f32[4], f32[4])"
-    model = check(loop(state, """
+    return loop(state, """
         a = f32[4] get-tuple-element(s), index=1
         b = f32[4] get-tuple-element(s), index=2
         c = f32[4] multiply(a, b)
@@ -86,7 +87,11 @@ def test_what_a_loop_hands_on_is_not_copied() -> None:
         x = f32[4] parameter(0)
         y = f32[4] parameter(1)
         z = s32[] constant(0)
-        t = (s32[], f32[4], f32[4]) tuple(z, x, y)""", result="""w = {state} while(t), condition=below, body=step
+        t = (s32[], f32[4], f32[4]) tuple(z, x, y)""", result=f"w = {state} while(t), condition=below, body=step{result}")
+
+
+def test_what_a_loop_hands_on_is_not_copied() -> None:
+    model = check(handing_on("""
         ROOT g = f32[4] get-tuple-element(w), index=1"""))
     assert not any(isinstance(s, Copy) for s in steps_in(model.program.steps))
 
@@ -286,16 +291,7 @@ def test_updates_and_slices_clamp(at: int) -> None:
 
 def test_what_a_loop_hands_on_unchanged_is_read_behind_it() -> None:
     """No pass has replaced the loop's part by what went in."""
-    state = "(s32[], f32[4], f32[4])"
-    program = running.check(loop(state, """
-        a = f32[4] get-tuple-element(s), index=1
-        b = f32[4] get-tuple-element(s), index=2
-        c = f32[4] multiply(a, b)
-        ROOT r = (s32[], f32[4], f32[4]) tuple(j, c, b)""", """
-        x = f32[4] parameter(0)
-        y = f32[4] parameter(1)
-        z = s32[] constant(0)
-        t = (s32[], f32[4], f32[4]) tuple(z, x, y)""", result="""w = {state} while(t), condition=below, body=step
+    program = running.check(handing_on("""
         g = f32[4] get-tuple-element(w), index=1
         h = f32[4] get-tuple-element(w), index=2
         ROOT u = f32[4] subtract(h, g)"""))

@@ -23,6 +23,8 @@ from irscope.ops.sets import torchscript
 from irscope.source import UserError
 
 CONSTANT = torchscript("prim::Constant")
+NUMBERS = (F64, S64, PRED, C128)
+"""The element types that numbers of Python have as tensors."""
 SHOWN = re.compile(r"\[ \w*(?:CPU|CUDA|Meta|XPU|HPU|MPS)(\w+)Type\{")
 """The element type of a tensor that torch prints: ``1.5  2 [ CPUFloatType{2} ]``."""
 
@@ -81,12 +83,13 @@ def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> obj
         if array.size == 1 != prod(shape):
             raise TypeFault(f"the text shows one element, but declares {declared}")
         made = known(program, array.reshape(shape) if array.size == 1 else array, declared)
-        return _as_number(program, made) if made.known is not None and declared.dtype in (F64, S64, PRED, C128) else made
+        return _as_number(program, made) if made.known is not None and declared.dtype in NUMBERS else made
     # The declared type was lost (frozen graphs): a tensor is printed with its own.
     shown = SHOWN.search(text.text)
     if shown is not None and shown[1] in SCALARS:
-        made = known(program, array, TensorType(DTYPES[SCALARS[shown[1]]], array.shape))
-        return _as_number(program, made) if made.known is not None and shown[1] in ("Double", "Long", "Bool", "ComplexDouble") else made
+        dtype = DTYPES[SCALARS[shown[1]]]
+        made = known(program, array, TensorType(dtype, array.shape))
+        return _as_number(program, made) if made.known is not None and dtype in NUMBERS else made
     # Numbers alone: integers are printed without a dot or exponent.
     integral = all(c in "-0123456789 {}[]," for c in text.text) and not np.iscomplexobj(array)
     return _as_number(program, known(program, array, TensorType(S64 if integral else F64, array.shape)))

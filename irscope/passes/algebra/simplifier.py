@@ -105,7 +105,7 @@ class Simplifier:
     def constant(self, value: Any, like: TensorType) -> Node:
         """A scalar constant of an element type."""
         type = TensorType(like.dtype, ())
-        with np.errstate(over="ignore", invalid="ignore"):  # of a number beyond the type; the program has the same infinity
+        with np.errstate(over="ignore", invalid="ignore"):  # a number beyond the type becomes an infinity, as in the program
             literal = Literal.of(np.asarray(value, like.dtype.numpy()), type)
         return self.builder.add(hlo.constant, (), {"literal": literal}, type, name=self.old.name)
 
