@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -12,7 +13,7 @@ from irscope.fusion import irscope as own
 from irscope.fusion.tvm import POLICY as TVM
 from irscope.fusion.tvm_kinds import TvmKind, tvm_kind
 from irscope.fusion.tvm_partition import MAX_DEPTH
-from irscope.graph import Op
+from irscope.graph import Module, Op
 from irscope.ops import get
 from tests.lower.test_templates_attention import attention as attending
 from tests.lower.whole import ADD, entry, module_of
@@ -114,13 +115,19 @@ FUSED: dict[TvmKind, set[TvmKind]] = {
 """What each kind is fused into (src/relay/transforms/fuse_ops.cc): a softmax only into what keeps its shape, which ``expand_dims`` does not."""
 
 
+@cache
+def one_behind_the_other(first: TvmKind, second: TvmKind) -> Module:
+    """Two operators of these kinds, the second of which reads the first."""
+    producer, consumer = (REPRESENTATIVES[kind].format(x=x) for kind, x in ((first, "%x"), (second, "%0")))
+    return irscope.load(f"def @main(%x: Tensor[(8, 8), float32]) {{\n  %0 = {producer};\n  {consumer}\n}}\n", format="relay").module()
+
+
 def fused() -> dict[TvmKind, set[TvmKind]]:
     found: dict[TvmKind, set[TvmKind]] = {}
-    for first, producer in REPRESENTATIVES.items():
+    for first in REPRESENTATIVES:
         found[first] = set()
-        for second, consumer in REPRESENTATIVES.items():
-            text = f"def @main(%x: Tensor[(8, 8), float32]) {{\n  %0 = {producer.format(x='%x')};\n  {consumer.format(x='%0')}\n}}\n"
-            (plan,) = TVM.plan_module(irscope.load(text, format="relay").module())
+        for second in REPRESENTATIVES:
+            (plan,) = TVM.plan_module(one_behind_the_other(first, second))
             if len(plan.groups) == 1:
                 found[first].add(second)
     return found
