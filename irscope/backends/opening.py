@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from irscope.analysis.types import check_types
 from irscope.analysis.verify.faults import CODES
+from irscope.expand.given import element_type
 from irscope.expand.programs import inferred, torchscript
 from irscope.expand.symbolic_sizes import check_sizes
-from irscope.graph import DTYPES, DType, Graph, Module, NamedType, TensorType, TupleType, Type, dtype_of
+from irscope.graph import DTYPES, DType, Graph, Module, NamedType, TensorType, TupleType, Type
 from irscope.graph.dialect import Typing
 from irscope.graph.dtypes import F32
 from irscope.lazy import Array
@@ -21,7 +23,7 @@ from irscope.source import Severity, UserError, did_you_mean
 from irscope.source.arrays import Joined
 
 Measure = Callable[[Module, Mapping[str, "Array"]], int]
-NUMBERS = {"int": int, "float": float, "bool": bool}
+NUMBERS: Mapping[str, type[int | float]] = {"int": int, "float": float, "bool": bool}
 
 
 def needs_opening(module: Module) -> bool:
@@ -74,18 +76,18 @@ def opened(module: Module, given: Bindings, measure: Measure | None = None) -> M
         text = str(param.type)
         if isinstance(param.type, TupleType) or text.endswith("[]"):
             parts = {name: arrays[name] for name in arrays if name.startswith(param.name + ".")}
-            values.update({name: TensorType(dtype_of(array.dtype), array.shape) for name, array in parts.items()})
+            values.update({name: TensorType(element_type(array, f"array {name!r}"), array.shape) for name, array in parts.items()})
         elif key in arrays and text.rstrip("?") in NUMBERS:
-            values[param.name] = NUMBERS[text.rstrip("?")](arrays[key].item())
+            values[param.name] = _number(arrays[key], text.rstrip("?"), key)
             consumed.append(key)
         elif key in arrays:
-            values[param.name] = TensorType(_dtype(arrays[key], param.name), arrays[key].shape)
+            values[param.name] = TensorType(element_type(arrays[key], f"array {param.name!r}"), arrays[key].shape)
         elif param.name in given.shapes:
             values[param.name] = TensorType(given.dtype(param.name, param.type), given.shapes[param.name])
         elif text.endswith("?"):
             values[param.name] = None
     check_sizes(module, {name: value.shape for name, value in values.items() if isinstance(value, TensorType)})
-    weights = {name: TensorType(_dtype(a, name), a.shape) for name, a in given.weights.items()}
+    weights = {name: TensorType(element_type(a, f"array {name!r}"), a.shape) for name, a in given.weights.items()}
     measured = _measured(module, given, measure)
     made = torchscript.run_program(module, torchscript.Given(values, weights, given.constants, measured))
     made.attrs.update(primitive=True, consumed=consumed)
@@ -129,7 +131,7 @@ def _opened_inferred(module: Module, given: Bindings, measure: Callable[[Graph],
             shape = given.shapes.get(param.name, said.shape if said is not None else ())
             types[param.name] = TensorType(given.dtype(param.name, param.type), shape)
         elif array is not None and not isinstance(param.type, TupleType) and (said is None or not said.is_static):
-            types[param.name] = TensorType(said.dtype if said is not None else _dtype(array, param.name), array.shape)
+            types[param.name] = TensorType(said.dtype if said is not None else element_type(array, f"array {param.name!r}"), array.shape)
     programs = inferred(module)
     module = programs.rebound(module, types)
     require_sound(module)
@@ -138,8 +140,11 @@ def _opened_inferred(module: Module, given: Bindings, measure: Callable[[Graph],
     return made
 
 
-def _dtype(array: Array, name: str) -> Any:
-    try:
-        return dtype_of(array.dtype)
-    except KeyError:
-        raise UserError(f"array {name!r} has the type {array.dtype}, which no tensor has", "convert it to float32 or int64") from None
+def _number(array: Array, type: str, name: str) -> int | float | bool:
+    """The only element of an array. Raises UserError where there are others, or where the number is none of this type."""
+    if array.size != 1:
+        raise UserError(f"array {name!r} has {array.size} elements, but the input is one number", "give np.array(3), without dimensions")
+    value = array.item()
+    if isinstance(value, int | float) and (type == "float" or (isfinite(value) and value == int(value))):
+        return NUMBERS[type](value)
+    raise UserError(f"array {name!r} holds {value!r}, but the input is of the type {type}")

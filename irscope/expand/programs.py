@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from irscope.graph import Graph, Module, Type
-from irscope.lazy import LazyModule
+from irscope.lazy import Array, LazyModule
 
 if TYPE_CHECKING:
     from irscope.expand import torchscript
@@ -19,7 +19,7 @@ __all__ = ["Inferred", "inferred", "torchscript"]
 class Inferred(Protocol):
     """The interface of a package that runs programs whose types are inferred."""
 
-    def run_program(self, module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, object] | None = None,
+    def run_program(self, module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Array] | None = None,
                     partial: bool = False, measure: Callable[[Graph], int] | None = None) -> Module:
         """The primitive graph of what the entry computes. ``measure`` runs a graph whose result is one integer over the given inputs."""
 

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from irscope.expand.torchscript.constants import elided_constants
 from irscope.graph import Module, TensorType
 from irscope.source import UserError
 from tests.expand.torchscript_runs import graph, module_of, primitive, run
+from tests.lower.whole import reference
 
 
 def net(statements: str, x: str = "Float(2, 6)") -> str:
@@ -176,6 +179,67 @@ def test_tensors_of_an_elided_list_are_given_by_their_places() -> None:
     with pytest.raises(UserError) as raised:
         primitive(LISTED, {"x": x}, constants={"7": w})
     assert "give it by --constants FILE.npz as '7.0', '7.1' and so on" in raised.value.help
+
+
+ELIDED = """graph(%x : Float(2, 2)):
+  %7 : {type} = prim::Constant[value=<Tensor>]()
+  %n : int = prim::Constant[value=1]()
+  %y : Tensor = aten::add(%x, %7, %n)
+  return (%y)
+"""
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    (np.zeros((2, 2), "V2"), "the array given for the constant 7 has the type |V2, which no tensor has"),
+    (np.array([["a", "b"], ["c", "d"]]), "the array given for the constant 7 has the type <U1, which no tensor has"),
+    (np.zeros((3, 5), np.float32), "the array given for the constant 7 has the shape [3, 5], but the text declares Float(2, 2)"),
+])
+def test_an_array_that_is_no_value_of_a_constant_is_refused(given: np.ndarray[Any, Any], message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        primitive(ELIDED.format(type="Float(2, 2)"), {}, constants={"7": given})
+    assert raised.value.message == message
+
+
+def test_a_part_of_an_elided_list_that_is_no_tensor_is_refused() -> None:
+    with pytest.raises(UserError) as raised:
+        primitive(LISTED, {}, constants={"7.0": np.zeros((4, 3), np.float32), "7.1": np.zeros(4, "V2")})
+    assert raised.value.message == "the array given for the constant 7.1 has the type |V2, which no tensor has"
+
+
+@pytest.mark.parametrize("bits", ["V2", "<u2"])
+def test_the_bits_of_a_bf16_constant_are_what_an_npz_holds(bits: str) -> None:
+    given = np.array([[1.5, -2], [3, 0.25]], ml_dtypes.bfloat16)
+    (got,) = run(ELIDED.format(type="BFloat16(2, 2)"), constants={"7": given.view(bits)}, x=np.zeros((2, 2), np.float32))
+    assert got.tolist() == [[1.5, -2], [3, 0.25]]
+
+
+@pytest.mark.parametrize(("type", "given", "message"), [
+    ("int", np.array([1, 2]), "array 'n' has 2 elements, but the input is one number"),
+    ("int", np.zeros(0), "array 'n' has 0 elements, but the input is one number"),
+    ("int", np.array(2.5), "array 'n' holds 2.5, but the input is of the type int"),
+    ("int", np.array(np.nan), "array 'n' holds nan, but the input is of the type int"),
+    ("bool", np.array(np.inf), "array 'n' holds inf, but the input is of the type bool"),
+    ("float", np.array(1j), "array 'n' holds 1j, but the input is of the type float"),
+    ("float", np.array("abc"), "array 'n' holds 'abc', but the input is of the type float"),
+    ("int?", np.array(b"abc"), "array 'n' holds b'abc', but the input is of the type int"),
+])
+def test_an_array_that_is_no_number_is_refused(type: str, given: np.ndarray[Any, Any], message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        primitive(f"graph(%x : Float(2), %n : {type}):\n  %y : Tensor = aten::mul(%x, %n)\n  return (%y)\n", {"n": given})
+    assert raised.value.message == message
+
+
+@pytest.mark.parametrize(("type", "given"), [("int", np.array(3.0)), ("float", np.array([3])), ("float", np.array(3, ml_dtypes.bfloat16)), ("int", np.uint8(3))])
+def test_an_array_of_one_number_is_that_number(type: str, given: np.ndarray[Any, Any]) -> None:
+    made = primitive(f"graph(%x : Float(2), %n : {type}):\n  %y : Tensor = aten::mul(%x, %n)\n  return (%y)\n", {"n": np.asarray(given)})
+    assert reference(made, [np.array([1, -2], np.float32)])[0].tolist() == [3, -6]
+
+
+def test_a_part_of_a_tuple_that_is_no_tensor_is_refused() -> None:
+    text = "graph(%x : (Float(2), Float(2))):\n  %a : Float(2), %b : Float(2) = prim::TupleUnpack(%x)\n  %y : Tensor = aten::mul(%a, %b)\n  return (%y)\n"
+    with pytest.raises(UserError) as raised:
+        primitive(text, {"x.0": np.zeros(2, np.float32), "x.1": np.zeros(2, "V2")})
+    assert raised.value.message == "array 'x.1' has the type |V2, which no tensor has"
 
 
 def test_an_elided_list_of_one_tensor_is_given_by_its_name() -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Container, Mapping
 from types import GeneratorType
 from typing import Any
 
+from irscope.expand.given import given_constant
 from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.program import MAX_DEPTH, RelayProgram, Run
@@ -28,6 +29,7 @@ from irscope.formats.relay.operators import declared, names
 from irscope.formats.relay.primitives import is_primitive, spelled
 from irscope.graph import UNKNOWN, Graph, Module, Node, Op, TensorType, TupleType, Type, unknown_op
 from irscope.graph.walk import leaves_of
+from irscope.lazy import Array
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.source import UserError, did_you_mean
@@ -35,7 +37,7 @@ from irscope.source.budget import require_nodes
 
 
 def run_program(
-    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, object] | None = None, partial: bool = False,
+    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Array] | None = None, partial: bool = False,
     measure: Callable[[Graph], int] | None = None,
 ) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the place, where it cannot be run.
@@ -50,7 +52,7 @@ def run_program(
 class RelayInterpreter(RelayProgram):
     """Runs a program node by node; ``partial`` keeps operators without an expansion."""
 
-    def __init__(self, module: Module, inputs: Mapping[str, Type], constants: Mapping[str, object], partial: bool) -> None:
+    def __init__(self, module: Module, inputs: Mapping[str, Type], constants: Mapping[str, Array], partial: bool) -> None:
         super().__init__(module)
         self.inputs = inputs
         self.constants = constants
@@ -265,7 +267,7 @@ class RelayInterpreter(RelayProgram):
         if not isinstance(type, TensorType):
             raise UserError(f"the text does not say the type of the constant {key}{self.where(node)}")
         if literal.elided and key in self.constants:
-            return self.t.array(self.constants[key], type.dtype)
+            return self.t.array(given_constant(self.constants, key, type), type.dtype)
         made = self.t.builder.add(hlo.constant, (), {"literal": literal}, type, name=key if literal.elided else None)
         return self.t.own(made)
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from itertools import count, takewhile
 from math import prod
 
+from irscope.expand.given import given_constant
 from irscope.expand.torchscript.plain_sizes import require_int
 from irscope.expand.torchscript.program import TorchProgram
 from irscope.expand.torchscript.weights import flat_weights, recurrent_names, weight
@@ -15,7 +16,7 @@ from irscope.formats.torchscript.layouts import stated
 from irscope.formats.torchscript.strides import contiguous
 from irscope.formats.torchscript.types import SCALARS
 from irscope.formats.torchscript.values import List, TensorText
-from irscope.graph import DTYPES, Module, Node, TensorType, Type, dtype_of
+from irscope.graph import DTYPES, UNKNOWN, Module, Node, TensorType, Type, dtype_of
 from irscope.graph.dtypes import C128, F64, PRED, S64
 from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
@@ -64,9 +65,8 @@ def _with_tensors(program: TorchProgram, node: Node, value: object) -> object:
 def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> object:
     if text.text == "[<Tensors>]":
         return _listed(program, node)
-    given = program.given.constants.get(node.name)
-    if given is not None:
-        return known(program, np.asarray(given), node.type)
+    if node.name in program.given.constants:
+        return known(program, given_constant(program.given.constants, node.name, node.type), node.type)
     path = node.name.removeprefix("self.")
     for name in (path, node.name):
         if path != node.name and name in program.given.weights:
@@ -106,7 +106,7 @@ def _listed(program: TorchProgram, node: Node) -> list[Tensor]:
     of, by the state dict."""
     given = program.given
     if f"{node.name}.0" in given.constants:
-        arrays = [np.asarray(given.constants[name]) for name in _places(node, given.constants)]
+        arrays = [given_constant(given.constants, name, UNKNOWN) for name in _places(node, given.constants)]
         return [known(program, array, TensorType(dtype_of(array.dtype), array.shape)) for array in arrays]
     if f"{node.name}.0" in given.weights:
         return [weight(program, name, node) for name in _places(node, given.weights)]
