@@ -176,14 +176,9 @@ def dot_cost(node: Node) -> float:
 
 
 dot = declare(Op(
-    name="dot",
+    "dot", kind=Kind.CONTRACTION,
     doc="Sums of products over the contracting dimensions: batch, left free, right free. Without contracting dimensions the outer product.",
-    kind=Kind.CONTRACTION,
-    infer=_dot_type,
-    reference=_dot_reference,
-    element=_dot_element,
-    cost=dot_cost,
-))
+    infer=_dot_type, reference=_dot_reference, element=_dot_element, cost=dot_cost))
 
 
 # ---------------------------------------------------------------- scaled-dot
@@ -240,11 +235,6 @@ def _scaled_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Re
 
 
 scaled_dot = declare(Op(
-    name="scaled-dot",
-    doc="``dot(lhs * lhs_scale, rhs * rhs_scale)``, where one element of a scale applies to a block; a scalar scale means none.",
-    kind=Kind.CONTRACTION,
-    infer=_scaled_dot_type,
-    reference=_scaled_dot_reference,
-    element=_scaled_dot_element,
+    "scaled-dot", kind=Kind.CONTRACTION, infer=_scaled_dot_type, reference=_scaled_dot_reference, element=_scaled_dot_element,
     cost=dot_cost,
-))
+    doc="``dot(lhs * lhs_scale, rhs * rhs_scale)``, where one element of a scale applies to a block; a scalar scale means none."))

@@ -209,11 +209,6 @@ def _convolution_cost(node: Node) -> float:
 
 
 convolution = declare(Op(
-    name="convolution",
-    doc="Sums of products of a kernel placed over the operand at every position of a window (a correlation: the kernel is not reversed).",
-    kind=Kind.CONTRACTION,
-    infer=_convolution_type,
-    reference=_convolution_reference,
-    element=_convolution_element,
+    "convolution", kind=Kind.CONTRACTION, infer=_convolution_type, reference=_convolution_reference, element=_convolution_element,
     cost=_convolution_cost,
-))
+    doc="Sums of products of a kernel placed over the operand at every position of a window (a correlation: the kernel is not reversed)."))

@@ -7,27 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph import Node, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
-from irscope.ops.matrices import (
-    StackedMatrix,
-    bound,
-    conjugate,
-    cost_of_factorization,
-    has_type,
-    part_of,
-    real,
-    square_size,
-    stack_of,
-    sum_of,
-    taxicab,
-)
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, has_type, library, part_of, real, square_size, stack_of, sum_of, taxicab
 from irscope.ops.nests import independent, loops
-from irscope.ops.registry import declare
 
 # ---------------------------------------------------------------- lu
 
@@ -90,16 +77,8 @@ def _lu_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(S32, a.least), a.each(S32)))
 
 
-lu = declare(Op(
-    name="lu",
-    dialect="library",
-    doc="L and U in one matrix, the row that each step swapped with (from 1), and the first step without a pivot (0: none).",
-    kind=Kind.OPAQUE,
-    infer=_lu_type,
-    reference=_lu_reference,
-    nest=_lu_nest,
-    cost=cost_of_factorization(2 / 3),
-))
+lu = library("lu", 2 / 3, _lu_type, _lu_reference, _lu_nest,
+             "L and U in one matrix, the row that each step swapped with (from 1), and the first step without a pivot (0: none).")
 
 
 # ---------------------------------------------------------------- qr
@@ -181,16 +160,8 @@ def _qr_type(node: Node) -> Type:
     return TupleType((a.whole, a.like(a.least)))
 
 
-qr = declare(Op(
-    name="qr",
-    dialect="library",
-    doc="R in the upper triangle, the Householder vectors below it, and their factors tau.",
-    kind=Kind.OPAQUE,
-    infer=_qr_type,
-    reference=_qr_reference,
-    nest=_qr_nest,
-    cost=cost_of_factorization(4 / 3),
-))
+qr = library("qr", 4 / 3, _qr_type, _qr_reference, _qr_nest,
+             "R in the upper triangle, the Householder vectors below it, and their factors tau.")
 
 
 # ---------------------------------------------------------------- householder-product
@@ -231,13 +202,6 @@ def _householder_product_type(node: Node) -> Type:
     return a.whole
 
 
-householder_product = declare(Op(
-    name="householder-product",
-    dialect="library",
-    doc="The orthogonal (unitary) product of Householder reflections: Q of a qr.",
-    kind=Kind.OPAQUE,
-    infer=_householder_product_type,
-    reference=_householder_product_reference,
-    nest=_householder_product_nest,
-    cost=cost_of_factorization(4 / 3),
-))
+householder_product = library(
+    "householder-product", 4 / 3, _householder_product_type, _householder_product_reference, _householder_product_nest,
+    "The orthogonal (unitary) product of Householder reflections: Q of a qr.")

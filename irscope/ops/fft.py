@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import cos, floor, log2, pi, sin
 from typing import Any
 
-from irscope.graph import DType, Kind, Node, Op, TensorType, Type
+from irscope.graph import DType, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, C128, F32, F64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
@@ -321,12 +321,5 @@ def _fft_cost(node: Node) -> float:
 
 
 fft = declare(Op(
-    name="fft",
-    work="contraction",
-    doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT starts from it.",
-    kind=Kind.OPAQUE,
-    infer=_fft_type,
-    reference=_fft_reference,
-    nest=_fft_nest,
-    cost=_fft_cost,
-))
+    "fft", work="contraction", infer=_fft_type, reference=_fft_reference, nest=_fft_nest, cost=_fft_cost,
+    doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT starts from it."))

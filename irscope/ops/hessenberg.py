@@ -6,24 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph import Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.factorizations import reflect, reflected, reflection
-from irscope.ops.matrices import (
-    StackedMatrix,
-    bound,
-    conjugate,
-    cost_of_factorization,
-    has_type,
-    part_of,
-    real,
-    square_size,
-    stack_of,
-    sum_of,
-    times,
-)
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, has_type, library, part_of, real, square_size, stack_of, sum_of, times
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
 
@@ -93,16 +81,9 @@ def _pivoted_qr_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(S32, a.columns), a.like(a.least)))
 
 
-pivoted_qr = declare(Op(
-    name="pivoted-qr",
-    dialect="library",
-    doc="qr of a matrix with columns permuted so that the largest comes first; with the permutation, from 1. No column is fixed.",
-    kind=Kind.OPAQUE,
-    infer=_pivoted_qr_type,
-    reference=_pivoted_qr_reference,
-    nest=_pivoted_qr_nest,
-    cost=cost_of_factorization(2.0),
-))
+pivoted_qr = library(
+    "pivoted-qr", 2.0, _pivoted_qr_type, _pivoted_qr_reference, _pivoted_qr_nest,
+    "qr of a matrix with columns permuted so that the largest comes first; with the permutation, from 1. No column is fixed.")
 
 
 # ---------------------------------------------------------------- hessenberg
@@ -149,16 +130,8 @@ def _hessenberg_type(node: Node) -> Type:
     return TupleType((a.whole, a.like(max(a.rows - 1, 0)), a.each(S32)))
 
 
-hessenberg = declare(Op(
-    name="hessenberg",
-    dialect="library",
-    doc="A similar matrix with one diagonal below the main one, the Householder vectors below that, and their factors tau.",
-    kind=Kind.OPAQUE,
-    infer=_hessenberg_type,
-    reference=_hessenberg_reference,
-    nest=_hessenberg_nest,
-    cost=cost_of_factorization(10 / 3),
-))
+hessenberg = library("hessenberg", 10 / 3, _hessenberg_type, _hessenberg_reference, _hessenberg_nest,
+                     "A similar matrix with one diagonal below the main one, the Householder vectors below that, and their factors tau.")
 
 
 # ---------------------------------------------------------------- tridiagonal
@@ -219,16 +192,9 @@ def _tridiagonal_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(part, a.rows), a.each(part, beside), a.like(beside), a.each(S32)))
 
 
-tridiagonal = declare(Op(
-    name="tridiagonal",
-    dialect="library",
-    doc="A tridiagonal matrix similar to a Hermitian one (its lower triangle is read): reflections, diagonal, the one below, tau.",
-    kind=Kind.OPAQUE,
-    infer=_tridiagonal_type,
-    reference=_tridiagonal_reference,
-    nest=_tridiagonal_nest,
-    cost=cost_of_factorization(4 / 3),
-))
+tridiagonal = library(
+    "tridiagonal", 4 / 3, _tridiagonal_type, _tridiagonal_reference, _tridiagonal_nest,
+    "A tridiagonal matrix similar to a Hermitian one (its lower triangle is read): reflections, diagonal, the one below, tau.")
 
 
 # ---------------------------------------------------------------- tridiagonal-solve
@@ -308,12 +274,6 @@ def _tridiagonal_solve_type(node: Node) -> Type:
 
 
 tridiagonal_solve = declare(Op(
-    name="tridiagonal-solve",
-    dialect="library",
-    doc="x with ``A x = b``, where A has three diagonals: below the main one (its first element is not read), the main one, above it.",
-    kind=Kind.OPAQUE,
-    infer=_tridiagonal_solve_type,
-    reference=_tridiagonal_solve_reference,
-    nest=_tridiagonal_solve_nest,
-    cost=lambda node: 8.0 * sum(t.elements for t in node.type.leaves() if hasattr(t, "elements")),
-))
+    "tridiagonal-solve", dialect="library", infer=_tridiagonal_solve_type, reference=_tridiagonal_solve_reference,
+    nest=_tridiagonal_solve_nest, cost=lambda node: 8.0 * sum(t.elements for t in node.type.leaves() if hasattr(t, "elements")),
+    doc="x with ``A x = b``, where A has three diagonals: below the main one (its first element is not read), the main one, above it."))

@@ -181,14 +181,8 @@ def _gather_reference(run: Run, node: Node, operand: Array, indices: Array) -> A
 
 
 gather = declare(Op(
-    name="gather",
-    doc="Slices of the operand, at starts given by an array of index vectors. Starts are clamped so that every slice fits.",
-    kind=Kind.INJECTIVE,
-    infer=_gather_type,
-    reference=_gather_reference,
-    element=_gather_element,
-    cost=no_cost,
-))
+    "gather", doc="Slices of the operand, at starts given by an array of index vectors. Starts are clamped so that every slice fits.",
+    kind=Kind.INJECTIVE, infer=_gather_type, reference=_gather_reference, element=_gather_element, cost=no_cost))
 
 
 # ---------------------------------------------------------------- scatter
@@ -331,13 +325,6 @@ def _scatter_cost(node: Node) -> float:
 
 
 scatter = declare(Op(
-    name="scatter",
-    work="reduction",
+    "scatter", work="reduction", infer=_scatter_type, reference=_scatter_reference, nest=_scatter_nest, cost=_scatter_cost,
     doc="Updates combined into a copy of the operand at places that index vectors give: vector by vector in row-major order, each with its "
-        "whole window. A window that does not fit is skipped.",
-    kind=Kind.OPAQUE,
-    infer=_scatter_type,
-    reference=_scatter_reference,
-    nest=_scatter_nest,
-    cost=_scatter_cost,
-))
+        "whole window. A window that does not fit is skipped."))

@@ -4,11 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from irscope.graph import DType, Node, TensorType
+from irscope.graph import DType, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, F32, F64
-from irscope.graph.node import ArrayView, Emitter, Index, Value
+from irscope.graph.node import ArrayView, Emitter, Index, NestMeaning, Reference, Value
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
+from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, size
 
 Shape = tuple[int, ...]
@@ -149,3 +150,8 @@ def cost_of_factorization(share: float) -> Callable[[Node], float]:
         smaller = min((size(d) or 1 for d in t.shape[-2:]), default=1)
         return share * t.elements * smaller * (4 if t.dtype.is_complex else 1)
     return cost
+
+
+def library(name: str, share: float, infer: Callable[[Node], Type], reference: Reference, nest: NestMeaning, doc: str) -> Op:
+    """Declare a factorization that libraries provide by custom calls; ``share`` is that of its cost."""
+    return declare(Op(name, "library", doc, infer=infer, reference=reference, nest=nest, cost=cost_of_factorization(share)))

@@ -162,11 +162,6 @@ def _free_places(node: Node, dims: DotDims, index: Sequence[object], at: Sequenc
 
 
 ragged_dot = declare(Op(
-    name="ragged-dot",
-    doc="A dot whose rows (or depth, or batch) form consecutive groups of given sizes; each group is multiplied with its own right side.",
-    kind=Kind.CONTRACTION,
-    infer=_ragged_dot_type,
-    reference=_ragged_dot_reference,
-    element=_ragged_dot_element,
+    "ragged-dot", kind=Kind.CONTRACTION, infer=_ragged_dot_type, reference=_ragged_dot_reference, element=_ragged_dot_element,
     cost=dot_cost,
-))
+    doc="A dot whose rows (or depth, or batch) form consecutive groups of given sizes; each group is multiplied with its own right side."))

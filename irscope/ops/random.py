@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol, TypeVar
 
-from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, Type, tensor
+from irscope.graph import DType, Effect, Node, Op, TensorType, TupleType, Type, tensor
 from irscope.graph.dtypes import U32, U64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
@@ -285,15 +285,9 @@ def _philox_nest(k: Emitter, state: Sequence[Value], out: ArrayView) -> None:
 
 
 rng_bit_generator = declare(Op(
-    name="rng-bit-generator",
-    work="elementwise",
-    doc="Random bits and the next state, from a state: three-fry, or Philox (which rng_default is).",
-    kind=Kind.OPAQUE,
-    infer=_rng_bit_generator_type,
-    reference=_rng_bit_generator_reference,
-    nest=_rng_bit_generator_nest,
-    cost=result_elements,
-))
+    "rng-bit-generator", work="elementwise", infer=_rng_bit_generator_type, reference=_rng_bit_generator_reference,
+    nest=_rng_bit_generator_nest, cost=result_elements,
+    doc="Random bits and the next state, from a state: three-fry, or Philox (which rng_default is)."))
 
 
 # ---------------------------------------------------------------- rng, and its state
@@ -312,20 +306,9 @@ def _rng_type(node: Node) -> Type:
 
 
 rng = declare(Op(
-    name="rng",
-    work="elementwise",
-    doc="Random numbers of a hidden state. They cannot be reproduced, so they have types but no value: irscope does not run them.",
-    kind=Kind.OPAQUE,
-    effect=Effect.WRITES,
-    infer=_rng_type,
-    cost=result_elements,
-))
+    "rng", work="elementwise", effect=Effect.WRITES, infer=_rng_type, cost=result_elements,
+    doc="Random numbers of a hidden state. They cannot be reproduced, so they have types but no value: irscope does not run them."))
 
 rng_get_and_update_state = declare(Op(
-    name="rng-get-and-update-state",
-    doc="The hidden state of the random numbers, which grows by delta. It outlives a run, so irscope does not run it.",
-    kind=Kind.OPAQUE,
-    effect=Effect.WRITES,
-    infer=lambda node: infer.plain(infer.declared_array(node)),
-    cost=lambda node: 0.0,
-))
+    "rng-get-and-update-state", effect=Effect.WRITES, infer=lambda node: infer.plain(infer.declared_array(node)), cost=lambda node: 0.0,
+    doc="The hidden state of the random numbers, which grows by delta. It outlives a run, so irscope does not run it."))

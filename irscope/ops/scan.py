@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import Builder, Dim, Graph, Kind, Node, Op, TensorType, TupleType, Type, copy_node, tensor
+from irscope.graph import Builder, Dim, Graph, Node, Op, TensorType, TupleType, Type, copy_node, tensor
 from irscope.graph.dtypes import PRED
 from irscope.graph.node import ArrayView, Emitter, Run
 from irscope.lazy import Array, np
@@ -192,13 +192,5 @@ def _scan_cost(node: Node) -> float:
 
 
 scan = declare(Op(
-    name="scan",
-    work="reduction",
-    doc="Steps along a dimension: the body gets a slice of each operand and the carries, and gives slices to stack and new carries.",
-    kind=Kind.OPAQUE,
-    infer=_scan_type,
-    reference=_scan_reference,
-    nest=_scan_nest,
-    expand=_scan_expand,
-    cost=_scan_cost,
-))
+    "scan", work="reduction", infer=_scan_type, reference=_scan_reference, nest=_scan_nest, expand=_scan_expand, cost=_scan_cost,
+    doc="Steps along a dimension: the body gets a slice of each operand and the carries, and gives slices to stack and new carries."))

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph import Node, TupleType, Type
 from irscope.graph.dtypes import C128, F64, S32, S64
 from irscope.graph.node import ArrayView, Emitter, Index, Run, Value
 from irscope.lazy import Array, np
-from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, square_size, stack_of, taxicab, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, library, square_size, stack_of, taxicab, times
 from irscope.ops.nests import below, independent, loops
-from irscope.ops.registry import declare
 
 EPSILON = 2.0 ** -52
 STEPS = 60
@@ -333,13 +332,5 @@ def _schur_type(node: Node) -> Type:
     return TupleType((a.whole, a.whole, *values, a.each(S32)))
 
 
-schur = declare(Op(
-    name="schur",
-    dialect="library",
-    doc="``a = z t z^H`` with t triangular (of a real matrix: with blocks of two for conjugate pairs): t, z, eigenvalues, status.",
-    kind=Kind.OPAQUE,
-    infer=_schur_type,
-    reference=_schur_reference,
-    nest=_schur_nest,
-    cost=cost_of_factorization(25.0),
-))
+schur = library("schur", 25.0, _schur_type, _schur_reference, _schur_nest,
+                "``a = z t z^H`` with t triangular (of a real matrix: with blocks of two for conjugate pairs): t, z, eigenvalues, status.")

@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from irscope.graph import DType, Kind, Node, Op, TupleType, Type
+from irscope.graph import DType, Node, TupleType, Type
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
 from irscope.graph.node import ArrayView, Emitter, Index, RegisterHandle, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
-from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, part_of, real, square_size, stack_of, sum_of, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, library, part_of, real, square_size, stack_of, sum_of, times
 from irscope.ops.nests import below, independent, loops
-from irscope.ops.registry import declare
 
 EPSILON = 2.0 ** -52
 SWEEPS = 40
@@ -177,16 +176,8 @@ def _eigh_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(part_of(a.whole.dtype), a.rows), a.each(S32)))
 
 
-eigh = declare(Op(
-    name="eigh",
-    dialect="library",
-    doc="Eigenvectors (in columns) and ascending eigenvalues of a symmetric or Hermitian matrix, of which one triangle is read.",
-    kind=Kind.OPAQUE,
-    infer=_eigh_type,
-    reference=_eigh_reference,
-    nest=_eigh_nest,
-    cost=cost_of_factorization(9.0),
-))
+eigh = library("eigh", 9.0, _eigh_type, _eigh_reference, _eigh_nest,
+               "Eigenvectors (in columns) and ascending eigenvalues of a symmetric or Hermitian matrix, of which one triangle is read.")
 
 
 # ---------------------------------------------------------------- svd
@@ -337,13 +328,5 @@ def _svd_type(node: Node) -> Type:
     return TupleType((left, a.each(part_of(a.whole.dtype), a.least), right, a.each(S32)))
 
 
-svd = declare(Op(
-    name="svd",
-    dialect="library",
-    doc="Left vectors, descending singular values and adjoint right vectors; square matrices of vectors where ``full`` is set.",
-    kind=Kind.OPAQUE,
-    infer=_svd_type,
-    reference=_svd_reference,
-    nest=_svd_nest,
-    cost=cost_of_factorization(20.0),
-))
+svd = library("svd", 20.0, _svd_type, _svd_reference, _svd_nest,
+              "Left vectors, descending singular values and adjoint right vectors; square matrices of vectors where ``full`` is set.")

@@ -225,16 +225,9 @@ def _reduce_window_cost(node: Node) -> float:
 
 
 reduce_window = declare(Op(
-    name="reduce-window",
-    doc="Every window of the operand reduced to one element. Each starts from the init value; padding and dilation holes are skipped.",
-    kind=Kind.REDUCTION,
-    infer=_reduce_window_type,
-    reference=_reduce_window_reference,
-    element=_reduce_window_element,
-    nest=_running_nest,
-    whole=lambda node: running_dimension(node) is not None,
-    cost=_reduce_window_cost,
-))
+    "reduce-window", kind=Kind.REDUCTION, infer=_reduce_window_type, reference=_reduce_window_reference, element=_reduce_window_element,
+    nest=_running_nest, whole=lambda node: running_dimension(node) is not None, cost=_reduce_window_cost,
+    doc="Every window of the operand reduced to one element. Each starts from the init value; padding and dilation holes are skipped."))
 
 
 # ---------------------------------------------------------------- select-and-scatter
@@ -316,12 +309,6 @@ def _select_and_scatter_cost(node: Node) -> float:
 
 
 select_and_scatter = declare(Op(
-    name="select-and-scatter",
-    work="reduction",
-    doc="In every window one element is selected (the current one stays while select is true); the source is combined into its place.",
-    kind=Kind.OPAQUE,
-    infer=_select_and_scatter_type,
-    reference=_select_and_scatter_reference,
-    nest=_select_and_scatter_nest,
-    cost=_select_and_scatter_cost,
-))
+    "select-and-scatter", work="reduction", infer=_select_and_scatter_type, reference=_select_and_scatter_reference,
+    nest=_select_and_scatter_nest, cost=_select_and_scatter_cost,
+    doc="In every window one element is selected (the current one stays while select is true); the source is combined into its place."))
