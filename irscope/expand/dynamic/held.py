@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Union
 
+from irscope.expand.values import fold
 from irscope.graph import DynamicDim, Node, TensorType, TupleType, Type
 from irscope.graph.walk import leaves_of
 
@@ -39,22 +40,10 @@ def leaves(tree: Tree) -> list[Held]:
 
 def rebuilt(type: Type, given: Iterator[Held]) -> Tree:
     """The value of a type, built from its arrays in order."""
-    if not isinstance(type, TupleType):
-        return next(given)
-    stack: list[tuple[TupleType, list[Tree]]] = [(type, [])]
-    while True:
-        top, done = stack[-1]
-        if len(done) == len(top.elements):
-            stack.pop()
-            if not stack:
-                return done
-            stack[-1][1].append(done)
-            continue
-        element = top.elements[len(done)]
-        if isinstance(element, TupleType):
-            stack.append((element, []))
-        else:
-            done.append(next(given))
+
+    def join(_: Type, parts: list[Tree]) -> Tree:
+        return parts
+    return fold(type, lambda t: t.elements if isinstance(t, TupleType) else None, lambda _: next(given), join)
 
 
 def static(type: Type) -> Type:

@@ -1,14 +1,13 @@
 """Makes a whole module static: adds hidden size scalars to the entry, and passes sizes through loops and branches."""
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.expand.dynamic.held import Held, Place, Tree, bounded, leaves, places, rebuilt, static, static_value
 from irscope.expand.dynamic.rules import rule_for
 from irscope.expand.dynamic.varying import KEY, Varying
 from irscope.expand.dynamic.work import GraphExpansion
+from irscope.expand.steps import Steps, drive
 from irscope.expand.values import Value, as_node, synthetic_part
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
 from irscope.graph.dtypes import S32
@@ -62,10 +61,6 @@ class _Made:
     value: Tree
 
 
-Steps = Generator["Steps", Any, Any]
-"""A generator that yields the computations it needs, so that loops may nest to any depth."""
-
-
 class _Program:
     def __init__(self, module: Module, dynamic: set[Graph]) -> None:
         self.module, self.dynamic = module, dynamic
@@ -76,7 +71,7 @@ class _Program:
         main = Graph(old.name, loc=old.loc, notes=dict(old.notes))
         work = GraphExpansion(self.module, main)
         values = {p.index: value for p, value in zip(old.params, self._parameters(work, old), strict=True)}
-        result = _driven(self._graph(old, values, work))
+        result = drive(self._graph(old, values, work))
         work.standing_for(old.result())
         outputs = [(number, d, held.sizes[d]) for number, held in enumerate(_arrays(result)) for d in sorted(held.sizes)]
         if outputs:
@@ -194,21 +189,6 @@ class _Program:
         value: Tree = yield self._graph(body, {param.index: inside}, work)
         work.standing_for(body.result())
         return _Made(made, work, value)
-
-
-def _driven(first: Steps) -> Any:
-    """The result of a computation; runs those that it yields."""
-    stack, answer = [first], None
-    while stack:
-        try:
-            asked = stack[-1].send(answer)
-        except StopIteration as end:
-            stack.pop()
-            answer = end.value
-        else:
-            stack.append(asked)
-            answer = None
-    return answer
 
 
 def _declared(type: Type) -> set[Place]:

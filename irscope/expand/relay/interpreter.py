@@ -21,6 +21,7 @@ from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.program import MAX_DEPTH, RelayProgram, Run
 from irscope.expand.relay.values import Closure, Constructor, Reference, SelfReference, describe, flatten
+from irscope.expand.steps import drive
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call, Constant, Named
 from irscope.formats.relay.inference import built
@@ -67,7 +68,7 @@ class RelayInterpreter(RelayProgram):
             raise UserError(f"@{main.name} is a lowered function, which is kept as text", "give the Relay module that it was made from")
         arguments = [self._input(p) for p in main.params]
         self.t.builder.at = (main.root,)
-        value = self.finished(self.call(main, arguments))
+        value = drive(self.call(main, arguments))
         leaves = flatten(value)
         if not all(isinstance(leaf, Node) for leaf in leaves):
             raise UserError(f"@{main.name} returns a function or a reference, which is not an array")
@@ -99,19 +100,6 @@ class RelayInterpreter(RelayProgram):
         return self.t.own(made)
 
     # ------------------------------------------------------------------ functions
-
-    @staticmethod
-    def finished(run: Run) -> Any:
-        """The value of a call, and of all that it calls."""
-        stack, value = [run], None
-        while stack:
-            try:
-                stack.append(stack[-1].send(value))
-                value = None
-            except StopIteration as end:
-                stack.pop()
-                value = end.value
-        return value
 
     def call(self, graph: Graph, arguments: list[object]) -> Run:
         """Run a graph. Its captures follow its own parameters."""

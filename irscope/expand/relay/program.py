@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Container, Generator, Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from irscope.expand.frames import Framed
+from irscope.expand.frames import Framed, Program
 from irscope.expand.relay.values import Journal, Reference
+from irscope.expand.steps import Steps
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.attributes import RelayModule
 from irscope.graph import Graph, Module, Node
 from irscope.source import UserError
 
-Run = Generator["Run", Any, Any]
+Run = Steps
 """A call under way: it yields other calls, is sent their values, and returns its own."""
 
 MAX_DEPTH = 5_000
@@ -28,14 +29,11 @@ class FramedRelay(Framed, Relay):
     """Relay's algebra in the innermost frame."""
 
 
-class RelayProgram(ABC):
+class RelayProgram(Program[FramedRelay]):
     """The state of a run. Choices and loops run graphs by :meth:`call` and :meth:`fill`."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.made = module.derived()
-        self.graph = Graph(module.entry)
-        self.t = FramedRelay(self.graph)
+        super().__init__(module, FramedRelay)
         self.constructors = {
             name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()
         }
@@ -85,10 +83,6 @@ class RelayProgram(ABC):
     def at(self, node: Node) -> None:
         """Attribute the nodes built from here on to this node."""
         self.t.builder.at = (node,)
-
-    def keep(self, graph: Graph) -> None:
-        """Add a completed body to the module."""
-        self.made.graphs[self.made.fresh_name(graph.name)] = graph
 
     def where(self, node: Node) -> str:
         """`` (line 4)``."""
