@@ -12,7 +12,7 @@ from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Windowed
 from irscope.ops.attrs import Window
-from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, parameter_dtypes, scalar_results
+from irscope.ops.bodies import accumulate, combine, combiner, over_arrays, scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, maximum, minimum, multiply
 from irscope.ops.faults import TypeFault
@@ -166,18 +166,6 @@ def _reduced_windows(run: Run, node: Node, *arrays: Array) -> Any:
 _RUNNING = (add, multiply, maximum, minimum)
 
 
-def _combine(k: Emitter, node: Node, registers: Sequence[RegisterHandle], elements: Sequence[Value], op: Op | None) -> None:
-    """Fold the elements into the registers."""
-    if op is not None:
-        have = registers[0].get()
-        registers[0].set(k.binary(COMBINERS[op], have, k.convert(elements[0], have.dtype)))
-        return
-    values = [register.get() for register in registers]
-    given = [k.convert(value, dtype) for value, dtype in zip([*values, *elements], parameter_dtypes(node.bodies[0]), strict=True)]
-    for register, before, value in zip(registers, values, k.inline(node.bodies[0], given), strict=True):
-        register.set(k.convert(value, before.dtype))
-
-
 def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) -> list[RegisterHandle]:
     """Accumulators that start from the init values and take ``terms`` elements each."""
     dtypes = [fold_type(init.dtype, op, terms) for init in inits]
@@ -195,7 +183,7 @@ def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Value], read:
     with loops(k, window.size) as at:
         places, inside = _places(k, window, index, at, shape, out_shape)
         with guard(k, inside):
-            _combine(k, node, registers, [read(i, places) for i in range(n)], op)
+            accumulate(k, node.bodies[0], registers, [read(i, places) for i in range(n)], op)
     results = [k.convert(r.get(), init.dtype) for r, init in zip(registers, inits, strict=True)]
     return results if isinstance(node.type, TupleType) else results[0]
 
@@ -213,7 +201,7 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequen
         registers = _registers(k, inits, op, shape[d])
         with k.loop(0, shape[d]) as step:
             here = [*at[:d], (shape[d] - 1) - step if reverse else step, *at[d + 1:]]
-            _combine(k, node, registers, [view.load(here) for view in ins[:n]], op)
+            accumulate(k, node.bodies[0], registers, [view.load(here) for view in ins[:n]], op)
             for view, register in zip(outs, registers, strict=True):
                 view.store(here, k.convert(register.get(), view.dtype))
 
