@@ -43,10 +43,9 @@ def _lu_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[Ar
     rows, columns = ins[0].shape[-2:]
     dtype = ins[0].dtype
     with independent(k, ins[0].shape[:-2]) as batch:
-        a, m = bound(ins[0], batch), bound(outs[0], batch)
+        m = bound(outs[0], batch)
         info = k.reg(S32, k.const(0, S32))
-        with loops(k, [rows, columns]) as [i, j]:
-            m.store(i, j, a.load(i, j))
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [min(rows, columns)]) as [j]:
             best, place = k.reg(part_of(dtype), taxicab(k, m.load(j, j))), k.reg(S64, j)
             with k.loop(j + 1, rows) as i:
@@ -83,14 +82,14 @@ lu = library("lu", 2 / 3, _lu_type, _lu_reference, _lu_nest,
 
 # ---------------------------------------------------------------- qr
 
-def reflected(x: Array) -> tuple[Array, Array, Array]:
-    """LAPACK's larfg: the new first element, tau, and the rest of the vector."""
-    alpha, rest = x[0], x[1:]
-    square = float((rest.real ** 2 + rest.imag ** 2).sum())
-    if square == 0 and alpha.imag == 0:
-        return alpha, x.dtype.type(0), rest
-    beta = x.real.dtype.type(-np.copysign(np.sqrt(alpha.real ** 2 + alpha.imag ** 2 + square), alpha.real))
-    return beta, (beta - alpha) / beta, rest / (alpha - beta)
+def householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
+    """LAPACK's larfg: reduce column j from row ``top`` on, in place; returns tau and the whole vector."""
+    alpha, rest = m[top, j], m[top + 1:, j]
+    square, tau = float((rest.real ** 2 + rest.imag ** 2).sum()), m.dtype.type(0)
+    if not (square == 0 and alpha.imag == 0):
+        beta = m.real.dtype.type(-np.copysign(np.sqrt(alpha.real ** 2 + alpha.imag ** 2 + square), alpha.real))
+        m[top, j], tau, m[top + 1:, j] = beta, (beta - alpha) / beta, rest / (alpha - beta)
+    return tau, np.concatenate([np.ones(1, m.dtype), m[top + 1:, j]])
 
 
 def _qr_reference(run: Run, node: Node, a: Array) -> object:
@@ -100,9 +99,8 @@ def _qr_reference(run: Run, node: Node, a: Array) -> object:
         for batch in np.ndindex(*a.shape[:-2]):
             m = work[batch]
             for j in range(steps):
-                m[j, j], tau, m[j + 1:, j] = reflected(m[j:, j].copy())
+                tau, v = householder(m, j, j)
                 taus[(*batch, j)] = tau
-                v = np.concatenate([np.ones(1, a.dtype), m[j + 1:, j]])
                 m[j:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j:, j + 1:])
     return work, taus
 
@@ -110,9 +108,8 @@ def _qr_reference(run: Run, node: Node, a: Array) -> object:
 def _qr_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     rows, columns = ins[0].shape[-2:]
     with independent(k, ins[0].shape[:-2]) as batch:
-        a, m = bound(ins[0], batch), bound(outs[0], batch)
-        with loops(k, [rows, columns]) as [i, j]:
-            m.store(i, j, a.load(i, j))
+        m = bound(outs[0], batch)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [min(rows, columns)]) as [j]:
             tau = reflection(k, m, j, j, rows)
             outs[1].store([*batch, j], tau)

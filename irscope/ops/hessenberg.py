@@ -10,22 +10,10 @@ from irscope.graph import Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
-from irscope.ops.factorizations import reflect, reflected, reflection
+from irscope.ops.factorizations import householder, reflect, reflection
 from irscope.ops.matrices import StackedMatrix, bound, conjugate, has_type, library, part_of, real, square_size, stack_of, sum_of, times
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
-
-
-def _copied(k: Emitter, source: StackedMatrix, target: StackedMatrix) -> None:
-    with loops(k, source.view.shape[-2:]) as [i, j]:
-        target.store(i, j, source.load(i, j))
-
-
-def _householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
-    """Reduce column j from row ``top`` on, in place; returns tau and the whole vector."""
-    m[top, j], tau, m[top + 1:, j] = reflected(m[top:, j].copy())
-    return tau, np.concatenate([np.ones(1, m.dtype), m[top + 1:, j]])
-
 
 # ---------------------------------------------------------------- pivoted-qr
 
@@ -39,7 +27,7 @@ def _pivoted_qr_reference(run: Run, node: Node, a: Array, fixed: Array) -> objec
                 sizes = (np.abs(m[j:, j:]) ** 2).sum(0)
                 p = j + int(np.argmax(sizes))
                 m[:, [j, p]], places[[j, p]] = m[:, [p, j]], places[[p, j]]
-                tau, v = _householder(m, j, j)
+                tau, v = householder(m, j, j)
                 taus[(*batch, j)] = tau
                 m[j:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j:, j + 1:])
             order[batch] = places
@@ -51,7 +39,7 @@ def _pivoted_qr_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Seq
     part = part_of(ins[0].dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
         m = bound(outs[0], batch)
-        _copied(k, bound(ins[0], batch), m)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [columns]) as [c]:
             outs[1].store([*batch, c], k.convert(c + 1, S32))
         with loops(k, [min(rows, columns)]) as [j]:
@@ -94,7 +82,7 @@ def _hessenberg_reference(run: Run, node: Node, a: Array) -> object:
     for batch in np.ndindex(*a.shape[:-2]):
         m = work[batch]
         for j in range(n - 1):
-            tau, v = _householder(m, j, j + 1)
+            tau, v = householder(m, j, j + 1)
             taus[(*batch, j)] = tau
             m[:, j + 1:] -= tau * np.outer(m[:, j + 1:] @ v, v.conj())
             m[j + 1:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j + 1:, j + 1:])
@@ -105,7 +93,7 @@ def _hessenberg_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Seq
     n = ins[0].shape[-1]
     with independent(k, ins[0].shape[:-2]) as batch:
         m = bound(outs[0], batch)
-        _copied(k, bound(ins[0], batch), m)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [max(n - 1, 0)]) as [j]:
             tau = reflection(k, m, j, j + 1, n)
             outs[1].store([*batch, j], tau)
@@ -143,7 +131,7 @@ def _tridiagonal_reference(run: Run, node: Node, a: Array) -> object:
     for batch in np.ndindex(*lead):
         m = work[batch]
         for j in range(n - 1):
-            tau, v = _householder(m, j, j + 1)
+            tau, v = householder(m, j, j + 1)
             taus[(*batch, j)], below[(*batch, j)] = tau, m[j + 1, j].real
             s = m[j + 1:, j + 1:]
             whole = np.tril(s, -1) + np.tril(s, -1).conj().T + np.diag(np.diag(s).real)
@@ -160,7 +148,7 @@ def _tridiagonal_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Se
     half = k.const(0.5, dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
         m = bound(outs[0], batch)
-        _copied(k, bound(ins[0], batch), m)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [max(n - 1, 0)]) as [j]:
             tau = reflection(k, m, j, j + 1, n)
             outs[3].store([*batch, j], tau)

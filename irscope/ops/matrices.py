@@ -9,6 +9,7 @@ from irscope.graph.dtypes import C64, F32, F64
 from irscope.graph.node import ArrayView, Emitter, Index, NestMeaning, Reference, Value
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
+from irscope.ops.nests import loops
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, size
 
@@ -95,6 +96,27 @@ class StackedMatrix:
     def store(self, i: Index, j: Index, value: Value) -> None:
         """Write an element."""
         self.view.store([*self.batch, i, j], value)
+
+
+    def transpose(self) -> StackedMatrix:
+        """A view of the matrix with its rows as columns."""
+        return TransposedMatrix(self.view, self.batch)
+
+    def copy(self, k: Emitter, source: StackedMatrix) -> None:
+        """Write all elements of another matrix."""
+        with loops(k, self.view.shape[-2:]) as [i, j]:
+            self.store(i, j, source.load(i, j))
+
+
+@dataclass(frozen=True, slots=True)
+class TransposedMatrix(StackedMatrix):
+    """The same matrix with its rows as columns."""
+
+    def load(self, i: Index, j: Index) -> Value:
+        return self.view.load([*self.batch, j, i])
+
+    def store(self, i: Index, j: Index, value: Value) -> None:
+        self.view.store([*self.batch, j, i], value)
 
 
 def bound(view: ArrayView, batch: Sequence[Value]) -> StackedMatrix:

@@ -26,7 +26,7 @@ from irscope.source.budget import SIZE_BITS
 def window_of(node: Node, rank: int) -> Window:
     """The window attribute, with every dimension checked."""
     # XLA omits the window of a scalar, which has no dimensions.
-    window = (infer.attr(node, Windowed.window) if rank else None) or _window(node)
+    window = (infer.attr(node, Windowed.window) if rank else None) or stated_window(node)
     if len(window.size) != rank:
         raise TypeFault(f"the window of {node.op.name} has {len(window.size)} dimensions, but rank {rank} is needed")
     for d, (n, stride, lhs, rhs) in enumerate(zip(window.size, window.stride, window.lhs_dilate, window.rhs_dilate, strict=True)):
@@ -41,7 +41,7 @@ def window_of(node: Node, rank: int) -> Window:
     return window
 
 
-def _window(node: Node) -> Window:
+def stated_window(node: Node) -> Window:
     """The window of a checked node."""
     return Windowed.of(node).window or Window.make(())
 
@@ -114,7 +114,7 @@ def _reduce_window_type(node: Node) -> Type:
 
 def running_dimension(node: Node) -> int | None:
     """The dimension along which a reduce-window is a running reduction (cumsum): its window covers all elements before, or after."""
-    window, t = _window(node), infer.array(node, 0)
+    window, t = stated_window(node), infer.array(node, 0)
     wide = [d for d, n in enumerate(window.size) if n != 1]
     if len(wide) != 1:
         return None
@@ -133,7 +133,7 @@ def _reduce_window_reference(run: Run, node: Node, *arrays: Array) -> Any:
 
 
 def _reduced_windows(run: Run, node: Node, *arrays: Array) -> Any:
-    window = _window(node)
+    window = stated_window(node)
     n, body = len(arrays) // 2, node.bodies[0]
     xs, inits = arrays[:n], arrays[n:]
     shape = xs[0].shape
@@ -173,7 +173,7 @@ def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) ->
 
 
 def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value | list[Value]:
-    window = _window(node)
+    window = stated_window(node)
     n = len(node.operands) // 2
     shape = infer.array(node, 0).dims()
     out_shape = [window.output_size(d, length) for d, length in enumerate(shape)]
@@ -195,7 +195,7 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequen
     n = len(outs)
     op = combiner(node.bodies[0]) if n == 1 else None
     shape = ins[0].shape
-    reverse = _window(node).pad_low[d] == 0
+    reverse = stated_window(node).pad_low[d] == 0
     inits = [ins[n + i].load(()) for i in range(n)]
     with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
         registers = _registers(k, inits, op, shape[d])
@@ -209,7 +209,7 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequen
 def _reduce_window_cost(node: Node) -> float:
     out = next((t.elements for t in node.type.leaves() if isinstance(t, TensorType)), 0)
     work = body_flops(node.bodies[0]) if node.bodies else 1.0
-    return float(out * max(0, prod(_window(node).size) - 1)) * work
+    return float(out * max(0, prod(stated_window(node).size) - 1)) * work
 
 
 reduce_window = declare(Op(
@@ -241,7 +241,7 @@ def _select_and_scatter_type(node: Node) -> Type:
 
 
 def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: Array, init: Array) -> Array:
-    window = _window(node)
+    window = stated_window(node)
     select, scatter = node.bodies
     shape, out_shape = operand.shape, source.shape
     flat_places = np.arange(operand.size).reshape(shape)
@@ -263,7 +263,7 @@ def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: 
 
 
 def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
-    window = _window(node)
+    window = stated_window(node)
     select, scatter = node.bodies
     operand, source, out = ins[0], ins[1], outs[0]
     init = ins[2].load(())
@@ -292,7 +292,7 @@ def _select_and_scatter_cost(node: Node) -> float:
     source = node.operands[1].type
     count = source.elements if isinstance(source, TensorType) else 0
     select, scatter = (body_flops(b) for b in node.bodies)
-    windows: float = max(0, prod(_window(node).size) - 1)
+    windows: float = max(0, prod(stated_window(node).size) - 1)
     return count * (windows * select + scatter)
 
 
