@@ -140,15 +140,8 @@ class Framed(Tensors):
                 self._owner[node] = inner
         return node
 
-    def emit(
-        self,
-        name: str,
-        operands: Sequence[Node],
-        attrs: Mapping[str, object] = NO_ATTRS,
-        bodies: Sequence[Graph] = (),
-        type: Type | None = None,
-        dialect: str = "hlo",
-    ) -> Node:
+    def emit(self, name: str, operands: Sequence[Node], attrs: Mapping[str, object] = NO_ATTRS, bodies: Sequence[Graph] = (),
+             type: Type | None = None, dialect: str = "hlo") -> Node:
         return self.own(super().emit(name, operands, attrs, bodies, type, dialect))
 
     def conditional(self, condition: Node, frames: Sequence[Frame], rows: Sequence[Sequence[Node]]) -> list[Node]:

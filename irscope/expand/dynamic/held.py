@@ -53,6 +53,13 @@ def static(type: Type) -> Type:
     return TensorType(type.dtype, tuple(d.bound if isinstance(d, DynamicDim) and d.bound is not None else d for d in type.shape))
 
 
+def static_array(node: Node) -> TensorType:
+    """The static type of a node that is an array."""
+    t = static(node.type)
+    assert isinstance(t, TensorType)
+    return t
+
+
 def static_value(type: Type) -> Type:
     """:func:`static` for tuples too."""
     if not isinstance(type, TupleType):

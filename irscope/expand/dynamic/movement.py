@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.expand.dynamic.held import Held, Tree, static
+from irscope.expand.dynamic.held import Held, Tree, static_array
 from irscope.expand.dynamic.work import GraphExpansion, Rule
-from irscope.graph import Node, Op, TensorType
+from irscope.graph import Node, Op
 from irscope.graph.dtypes import S32
 from irscope.ops import hlo
-from irscope.ops.attributes import Concatenate, DynamicSlice, Gather, Pad, Reverse, Scatter, Slice
+from irscope.ops.attributes import Concatenate, DynamicSlice, Gather, Pad, Reverse, Slice
+from irscope.ops.indexing import Indexed
 
 
 def _slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
@@ -47,8 +48,7 @@ def _concatenate(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     sizes = {d: size for o in reversed(operands) for d, size in o.sizes.items() if d != along}
     if not any(along in o.sizes for o in operands):
         return Held(w.copy(node, [o.node for o in operands]), sizes)
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     whole, at = w.full(t.dims(), 0, t.dtype), w.number(0)
     for operand in operands:
         whole = w.update_slice(whole, operand.node, [at if d == along else w.number(0) for d in range(t.rank)])
@@ -108,19 +108,12 @@ def _as_scalars(w: GraphExpansion, rank: int, starts: Sequence[Held]) -> list[No
 def _gather(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """A window over a whole dynamic dimension has its size; each valid index vector has a window."""
     x, indices = operands
-    a = Gather.of(node)
-    vector = a.index_vector_dim
-    if vector in indices.sizes:
+    how, lengths = Indexed.of(node, x.type, indices.type), Gather.of(node).slice_sizes
+    if how.vector in indices.sizes:
         raise w.refusal(node, "the number of indices in an index vector is dynamic")
-    gone = {*a.collapsed_slice_dims, *a.operand_batching_dims}
-    kept = [d for d in range(x.type.rank) if d not in gone]
-    sizes = {place: x.sizes[d] for place, d in zip(a.offset_dims, kept)
-             if d in x.sizes and a.slice_sizes[d] == x.shape[d]}
-    t = static(node.type)
-    assert isinstance(t, TensorType)
-    outer = [d for d in range(t.rank) if d not in a.offset_dims]
-    over = [d for d in range(indices.type.rank) if d != vector]
-    sizes |= {place: indices.sizes[d] for place, d in zip(outer, over) if d in indices.sizes}
+    sizes = {place: x.sizes[d] for place, d in zip(how.window, how.kept) if d in x.sizes and lengths[d] == x.shape[d]}
+    over = [d for d in range(indices.type.rank) if d != how.vector]
+    sizes |= {place: indices.sizes[d] for place, d in zip(how.outer(static_array(node).rank), over) if d in indices.sizes}
     return Held(w.copy(node, [x.node, indices.node]), sizes)
 
 
@@ -128,20 +121,15 @@ def _scatter(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Invalid index vectors point out of bounds, so their updates are not written."""
     n = (len(operands) - 1) // 2
     arrays, indices, updates = operands[:n], operands[n], operands[n + 1:]
-    a = Scatter.of(node)
-    vector = a.index_vector_dim
-    if vector in indices.sizes:
+    how = Indexed.of(node, arrays[0].type, indices.type)
+    if how.vector in indices.sizes:
         raise w.refusal(node, "the number of indices in an index vector is dynamic")
-    windows = a.update_window_dims
-    gone = {*a.inserted_window_dims, *a.input_batching_dims}
-    kept = [d for d in range(arrays[0].type.rank) if d not in gone]
-    for d, place in zip(kept, windows):
+    for d, place in zip(how.kept, how.window):
         if any(place in u.sizes for u in updates) and not any(d in x.sizes for x in arrays):
             raise w.refusal(node, f"dimension {place} of its updates is dynamic, but dimension {d} that it is written to is not")
-    over = [d for d in range(indices.type.rank) if d != vector]
-    outer = [d for d in range(updates[0].type.rank) if d not in windows]
+    over = [d for d in range(indices.type.rank) if d != how.vector]
     counts = dict(indices.sizes)
-    for d, place in zip(over, outer):
+    for d, place in zip(over, how.outer(updates[0].type.rank)):
         size = next((u.sizes[place] for u in updates if place in u.sizes), None)
         if size is not None:
             counts.setdefault(d, size)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.expand.dynamic.held import Held, Place, Tree, bounded, leaves, places, rebuilt, static, static_value
+from irscope.expand.dynamic.held import Held, Place, Tree, bounded, leaves, places, rebuilt, static_array, static_value
 from irscope.expand.dynamic.rules import rule_for
 from irscope.expand.dynamic.varying import KEY, Varying
 from irscope.expand.dynamic.work import GraphExpansion
@@ -198,8 +198,7 @@ def _declared(type: Type) -> set[Place]:
 
 def _constant(work: GraphExpansion, node: Node) -> Tree:
     """A constant of bounded type; one that was bound to a given array may be shorter than the bound."""
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     literal = Constant.of(node).literal
     if literal.elided or np.shape(literal.value()) == t.dims():
         return Held(work.copy(node, ()))
@@ -221,12 +220,8 @@ def _unflattened(work: GraphExpansion, whole: Node, type: Type, like: Tree, pass
     n = len(leaves(like))
     sizes: list[dict[int, Node]] = [{} for _ in range(n)]
     for i, (number, d) in enumerate(sorted(passed)):
-        sizes[number][d] = _part(work, whole, n + i)
-    return rebuilt(type, iter([Held(_part(work, whole, i), sizes[i]) for i in range(n)]))
-
-
-def _part(work: GraphExpansion, whole: Node, index: int) -> Node:
-    return synthetic_part(work.builder, whole, index)
+        sizes[number][d] = synthetic_part(work.builder, whole, n + i)
+    return rebuilt(type, iter([Held(synthetic_part(work.builder, whole, i), sizes[i]) for i in range(n)]))
 
 
 def _finish(made: _Made, passed: set[Place]) -> None:

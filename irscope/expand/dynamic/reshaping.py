@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irscope.expand.dynamic.held import Held, Tree, bounded, static
+from irscope.expand.dynamic.held import Held, Tree, bounded, static_array
 from irscope.expand.dynamic.work import GraphExpansion, Rule
-from irscope.graph import DType, Node, Op, TensorType
+from irscope.graph import DType, Node, Op
 from irscope.graph.dtypes import S32, S64
 from irscope.ops import hlo
 from irscope.ops.attributes import Reshape
@@ -18,8 +18,7 @@ from irscope.ops.attributes import Reshape
 
 def _reshape(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x = operands[0]
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     if not prod(t.dims()):
         return Held(w.copy(node, [x.node]), {d: w.number(0) for d in bounded(node.type)})
     sizes: dict[int, Node] = {}
@@ -97,8 +96,7 @@ def _outermost(dims: Sequence[int], shape: Sequence[int]) -> list[int]:
 
 def _dynamic_reshape(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x, *given = operands
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     sizes = {d: size.node for d, size in enumerate(given) if w.known(size.node) != t.dims()[d]}
     if not sizes and not x.sizes:
         return Held(w.reshape(x.node, t.dims()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.expand.dynamic import movement, reshaping
-from irscope.expand.dynamic.held import Held, Tree, bounded, static
+from irscope.expand.dynamic.held import Held, Tree, bounded, static_array
 from irscope.expand.dynamic.work import GraphExpansion, Rule
 from irscope.graph import Graph, Kind, Module, Node, Op, TensorType, TupleType
 from irscope.graph.dtypes import PRED
@@ -20,8 +20,7 @@ def rule_for(node: Node) -> Rule | None:
 
 def elementwise(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     """Operands of different sizes: size 1 is broadcast, else the smaller size is the result's."""
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     nodes = [o.node for o in operands]
     sizes: dict[int, Node] = {}
     for d in range(t.rank):
@@ -104,8 +103,7 @@ def _transpose(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
 
 def _bitcast_convert(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x = operands[0]
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     if x.type.rank > t.rank and x.type.rank - 1 in x.sizes:
         raise w.refusal(node, "the elements that are joined have a dynamic size")
     return Held(w.copy(node, [x.node]), dict(x.sizes))

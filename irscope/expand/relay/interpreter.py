@@ -35,10 +35,8 @@ from irscope.source import UserError, did_you_mean
 from irscope.source.budget import require_nodes
 
 
-def run_program(
-    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, object] | None = None, partial: bool = False,
-    measure: Callable[[Graph], int] | None = None,
-) -> Module:
+def run_program(module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, object] | None = None,
+                partial: bool = False, measure: Callable[[Graph], int] | None = None) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the place, where it cannot be run.
 
     ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text omits. ``partial``
@@ -89,10 +87,8 @@ class RelayInterpreter(RelayProgram):
         if not isinstance(type, TensorType):
             if type is UNKNOWN:
                 raise unsolved(self.module, param, name)
-            raise UserError(
-                f"input %{name} has the type {type} in the text, which no array has{self.where(param)}",
-                choices.KNOWN if self.constructors else "irscope runs programs over arrays",
-            )
+            raise UserError(f"input %{name} has the type {type} in the text, which no array has{self.where(param)}",
+                            choices.KNOWN if self.constructors else "irscope runs programs over arrays")
         if not type.is_static:
             raise UserError(f"input %{name} has an open dimension: {type}", f"give it by --inputs, or --shape {name}=...")
         made = self.t.builder.param(hlo.parameter, type, name)
@@ -144,12 +140,6 @@ class RelayInterpreter(RelayProgram):
         made = Closure(node.bodies[0], values)
         made.captured = [made if isinstance(v, SelfReference) else v for v in values]
         return made
-
-    def _ref(self, node: Node, values: list[object]) -> Reference:
-        return Reference(values[0], len(self.journals))
-
-    def _ref_read(self, node: Node, values: list[object]) -> object:
-        return self._cell(node, values).value
 
     def _ref_write(self, node: Node, values: list[object]) -> list[object]:
         self.write(self._cell(node, values), values[1])
@@ -260,8 +250,8 @@ class RelayInterpreter(RelayProgram):
 STRUCTURE: dict[Op, Callable[[RelayInterpreter, Node, list[Any]], Any]] = {
     structure.FUNCTION: RelayInterpreter._function, structure.GLOBAL: RelayInterpreter._global, structure.CALL: RelayInterpreter._called,
     structure.IF: choices.branch, structure.MATCH: choices.match, structure.CONSTRUCTOR: choices.constructed,
-    structure.FIELD: choices.bound, structure.REF: RelayInterpreter._ref, structure.REF_READ: RelayInterpreter._ref_read,
-    structure.REF_WRITE: RelayInterpreter._ref_write,
+    structure.FIELD: choices.bound, structure.REF: lambda program, node, values: Reference(values[0], len(program.journals)),
+    structure.REF_READ: lambda program, node, values: program._cell(node, values).value, structure.REF_WRITE: RelayInterpreter._ref_write,
 }
 
 

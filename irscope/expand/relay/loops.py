@@ -41,10 +41,8 @@ def tail_loop(function: Closure) -> TailLoop | None:
         return None
     for node in graph.nodes:
         if node in calls:
-            raise UserError(
-                f"@{graph.name} calls itself in front of any choice, so it never ends",
-                "a function `if (go) { @f(next...) } else { result }` becomes a loop",
-            )
+            raise UserError(f"@{graph.name} calls itself in front of any choice, so it never ends",
+                            "a function `if (go) { @f(next...) } else { result }` becomes a loop")
     root = graph.root
     if root is not None and root.op is structure.IF and len(calls) == 1:
         for i, body in enumerate(root.bodies):

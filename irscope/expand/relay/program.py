@@ -34,9 +34,7 @@ class RelayProgram(Program[FramedRelay]):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module, FramedRelay)
-        self.constructors = {
-            name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()
-        }
+        self.constructors = {name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()}
         self.running: list[Graph] = []
         self.nesting = 0
         self.journals: list[Journal] = []
@@ -59,10 +57,8 @@ class RelayProgram(Program[FramedRelay]):
         """Enter the branches of a choice that depends on data."""
         self.nesting += 1
         if self.nesting > MAX_NESTED:
-            raise UserError(
-                f"{self.repeated()} calls itself in a branch that data choose: how often is not known{self.where(node)}",
-                "a function `if (go) { @f(next...) } else { result }` becomes a loop; else the end must not depend on data",
-            )
+            raise UserError(f"{self.repeated()} calls itself in a branch that data choose: how often is not known{self.where(node)}",
+                            "a function `if (go) { @f(next...) } else { result }` becomes a loop; else the end must not depend on data")
         yield
         self.nesting -= 1
 
