@@ -56,9 +56,23 @@ def _reduce_precision_scalar(k: Emitter, node: Node, x: Value) -> Value:
 
 
 def _reduced(k: Emitter, x: Value, node: Node) -> Value:
-    kept, dtype = ReducePrecision.of(node), x.dtype
+    """The bit arithmetic of :func:`irscope.ops.numerics.reduce_precision`."""
+    kept = ReducePrecision.of(node)
+    dtype, exponent_bits, mantissa_bits = x.dtype, kept.exponent_bits, kept.mantissa_bits
+    mantissa, exponent = dtype.fraction, dtype.exponent
+    infinity = (1 << exponent) - 1 << mantissa
     pattern = FormulaTerm(k, k.bitcast(x, DTYPES[f"u{dtype.bits}"]))
-    result = numerics.reduced_bits(pattern, dtype, (kept.exponent_bits, kept.mantissa_bits), pattern.lift, FormulaTerm.where)
+    sign, magnitude = pattern & 1 << dtype.bits - 1, pattern & (1 << dtype.bits - 1) - 1
+    result = magnitude
+    if mantissa_bits < mantissa:
+        dropped = mantissa - mantissa_bits
+        result = magnitude + (magnitude >> dropped & 1) + ((1 << dropped - 1) - 1) & ~((1 << dropped) - 1) & (1 << dtype.bits) - 1
+    if exponent_bits < exponent:
+        bias, reduced = (1 << exponent - 1) - 1, (1 << exponent_bits - 1) - 1
+        shifted = result >> mantissa
+        result = (shifted > bias + reduced).where(result.lift(infinity), (shifted <= bias - reduced).where(result.lift(0), result))
+    nan = magnitude > infinity
+    result = nan.where(pattern if mantissa_bits > 0 else sign | infinity, result | sign)
     return k.bitcast(result.value, dtype)
 
 

@@ -10,15 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import erf as _erf
-from typing import TypeVar
 
 from irscope.graph import DType, Node, TensorType, dtype_of
 from irscope.graph.node import Run
 from irscope.lazy import Array, np
-from irscope.ops.formula import FormulaTerm
 
 Function = Callable[..., Array]
-W = TypeVar("W", Array, FormulaTerm)
 
 
 _flushing: ContextVar[bool] = ContextVar("flushing", default=True)
@@ -310,30 +307,26 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
 
     ``x`` is f16, bf16, f32 or f64; NaN stays NaN while a mantissa bit is left.
     """
-    word = np.dtype(f"u{x.dtype.itemsize}")
-    pattern = np.asarray(x).reshape(-1).view(word)
-    result = reduced_bits(pattern, dtype_of(x.dtype), (exponent_bits, mantissa_bits), lambda value: np.asarray(value, word), np.where)
-    return result.astype(word).view(x.dtype).reshape(np.shape(x))
-
-
-def reduced_bits(pattern: W, dtype: DType, kept: tuple[int, int], const: Callable[[int], W], where: Callable[[W, W, W], W]) -> W:
-    """The bits of a float with fewer bits of exponent and mantissa, of arrays or during code generation: ``const`` makes numbers,
-    ``where`` selects."""
-    exponent_bits, mantissa_bits = kept
+    dtype, word = dtype_of(x.dtype), np.dtype(f"u{x.dtype.itemsize}")
     mantissa, exponent = dtype.fraction, dtype.exponent
+    pattern = np.asarray(x).reshape(-1).view(word)
+
+    def const(value: int) -> Array:
+        return np.asarray(value, word)
     infinity = const((1 << exponent) - 1 << mantissa)
-    sign_bit, magnitude = pattern & const(1 << dtype.bits - 1), pattern & const((1 << dtype.bits - 1) - 1)
+    magnitude, sign_bit = pattern & const((1 << dtype.bits - 1) - 1), pattern & const(1 << dtype.bits - 1)
     result = magnitude
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits
-        odd = magnitude >> const(dropped) & const(1)
-        result = magnitude + odd + const((1 << dropped - 1) - 1) & const(~((1 << dropped) - 1) & (1 << dtype.bits) - 1)
+        odd = (magnitude >> const(dropped)) & const(1)
+        rounded = magnitude + odd + const((1 << dropped - 1) - 1)
+        result = rounded & const(~((1 << dropped) - 1) & (1 << dtype.bits) - 1)
     if exponent_bits < exponent:
-        bias, reduced = (1 << exponent - 1) - 1, (1 << exponent_bits - 1) - 1
-        shifted = result >> const(mantissa)
-        result = where(shifted > const(bias + reduced), infinity, where(shifted <= const(bias - reduced), const(0), result))
-    nan = magnitude > infinity
-    return where(nan, pattern if mantissa_bits > 0 else sign_bit | infinity, result | sign_bit)
+        bias, small_bias = (1 << exponent - 1) - 1, (1 << exponent_bits - 1) - 1
+        stored = result >> const(mantissa)
+        result = np.where(stored > bias + small_bias, infinity, np.where(stored <= bias - small_bias, const(0), result))
+    result = np.where(magnitude > infinity, pattern if mantissa_bits > 0 else sign_bit | infinity, result | sign_bit)
+    return result.astype(word).view(x.dtype).reshape(np.shape(x))
 
 
 def atan2(y: Array, x: Array) -> Array:

@@ -57,7 +57,7 @@ class CodeWords:
         return high, low
 
 
-def _rotated(w: Words[W], x: W, distance: int) -> W:
+def _rotation(w: Words[W], x: W, distance: int) -> W:
     return x << w.const(distance) | x >> w.const(32 - distance)
 
 
@@ -68,7 +68,7 @@ def three_fry(w: Words[W], counter: tuple[W, W], key: tuple[W, W]) -> tuple[W, W
     for block in range(5):
         for rotation in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
             x = x + y
-            y = x ^ _rotated(w, y, rotation)
+            y = x ^ _rotation(w, y, rotation)
         x = x + keys[(block + 1) % 3]
         y = y + keys[(block + 2) % 3] + w.const(block + 1)
     return x, y
