@@ -174,7 +174,7 @@ class Framed(Tensors):
 A = TypeVar("A", bound=Framed)
 
 
-class Program(ABC, Generic[A]):
+class FramedProgram(ABC, Generic[A]):
     """A program that is run: ``module`` is its text, ``graph`` what it computes, built by ``t``, and ``made`` the module of that graph."""
 
     def __init__(self, module: Module, algebra: Callable[[Graph], A]) -> None:

@@ -1,7 +1,7 @@
 """Random bits: three-fry and Philox bit for bit as XLA computes them; rng and the hidden state have only types.
 
 Both generators turn a counter into a few words with only 32-bit sums, products, exclusive or and rotations. They are written
-once, over words that are arrays of numpy or values of an emitter, with what :class:`Words` has beside their operators.
+once, over words that are arrays of numpy or values of an emitter, with what :class:`WordArithmetic` has beside their operators.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from irscope.ops.shapes import fits, size
 W = TypeVar("W", Array, FormulaTerm)
 
 
-class Words(Protocol[W]):
+class WordArithmetic(Protocol[W]):
     """Numbers as words, and products of two words (upper and lower)."""
 
     def const(self, value: int) -> W: ...
@@ -57,11 +57,11 @@ class CodeWords:
         return high, low
 
 
-def _rotation(w: Words[W], x: W, distance: int) -> W:
+def _rotation(w: WordArithmetic[W], x: W, distance: int) -> W:
     return x << w.const(distance) | x >> w.const(32 - distance)
 
 
-def three_fry(w: Words[W], counter: tuple[W, W], key: tuple[W, W]) -> tuple[W, W]:
+def three_fry(w: WordArithmetic[W], counter: tuple[W, W], key: tuple[W, W]) -> tuple[W, W]:
     """Threefry2x32 with 20 rounds (Salmon et al. 2011)."""
     keys: list[W] = [key[0], key[1], w.const(0x1BD11BDA) ^ key[0] ^ key[1]]
     x, y = counter[0] + keys[0], counter[1] + keys[1]
@@ -74,7 +74,7 @@ def three_fry(w: Words[W], counter: tuple[W, W], key: tuple[W, W]) -> tuple[W, W
     return x, y
 
 
-def philox(w: Words[W], counter: Sequence[W], key: tuple[W, W]) -> list[W]:
+def philox(w: WordArithmetic[W], counter: Sequence[W], key: tuple[W, W]) -> list[W]:
     """Philox4x32 with 10 rounds (Salmon et al. 2011)."""
     a, b, c, d = counter
     low, high = key

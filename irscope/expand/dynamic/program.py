@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.expand.dynamic.held import Held, Place, Tree, bounded, leaves, places, rebuilt, static_array, static_value
+from irscope.expand.dynamic.padded_arrays import PaddedArray, Place, Tree, bounded, leaves, places, rebuilt, static_array, static_value
 from irscope.expand.dynamic.rules import rule_for
 from irscope.expand.dynamic.varying import KEY, Varying
 from irscope.expand.dynamic.work import GraphExpansion
@@ -88,7 +88,7 @@ class _Program:
 
     def _parameters(self, work: GraphExpansion, old: Graph) -> list[Tree]:
         """The parameters of the entry, followed by the size of each of their dynamic dimensions."""
-        made: list[tuple[Type, list[Held]]] = []
+        made: list[tuple[Type, list[PaddedArray]]] = []
         for param in old.params:
             work.standing_for(param)
             attrs = {name: value for name, value in param.attrs.items() if name != "number"}
@@ -98,13 +98,13 @@ class _Program:
         trees: list[Tree] = []
         for (type, held), param in zip(made, old.params, strict=True):
             work.standing_for(param)
-            sized: list[Held] = []
+            sized: list[PaddedArray] = []
             for one, leaf in zip(held, type.leaves(), strict=True):
                 sizes = {}
                 for d in bounded(leaf):
                     self.inputs.append((number, d))
                     sizes[d] = work.builder.param(hlo.parameter, SIZE, f"{param.name}.size")
-                sized.append(Held(one.node, sizes))
+                sized.append(PaddedArray(one.node, sizes))
                 number += isinstance(leaf, TensorType)
             trees.append(rebuilt(type, iter(sized)))
         return trees
@@ -134,9 +134,9 @@ class _Program:
     def _node(self, node: Node, operands: list[Tree], work: GraphExpansion) -> Tree:
         if node.op in MAKES_DYNAMIC or CustomCall.of(node).custom_call_target in CALLS or any(places(o) for o in operands):
             rule = rule_for(node)
-            if rule is None or not all(isinstance(o, Held) for o in operands):
+            if rule is None or not all(isinstance(o, PaddedArray) for o in operands):
                 raise work.refusal(node, f"irscope has no rule for {node.op.name}, XLA none that runs on a CPU")
-            return rule(work, node, [o for o in operands if isinstance(o, Held)])
+            return rule(work, node, [o for o in operands if isinstance(o, PaddedArray)])
         if node.op is hlo.constant and bounded(node.type):
             return _constant(work, node)
         nodes = [as_node(work.builder, _value(o)) for o in operands]
@@ -201,11 +201,12 @@ def _constant(work: GraphExpansion, node: Node) -> Tree:
     t = static_array(node)
     literal = Constant.of(node).literal
     if literal.elided or np.shape(literal.value()) == t.dims():
-        return Held(work.copy(node, ()))
+        return PaddedArray(work.copy(node, ()))
     given = np.asarray(literal.value())
     whole = np.zeros(t.dims(), given.dtype)
     whole[tuple(slice(0, n) for n in given.shape)] = given
-    return Held(work.array(whole, t.dtype), {d: work.number(given.shape[d]) for d in bounded(node.type) if given.shape[d] != t.dims()[d]})
+    made = work.array(whole, t.dtype)
+    return PaddedArray(made, {d: work.number(given.shape[d]) for d in bounded(node.type) if given.shape[d] != t.dims()[d]})
 
 
 def _flat(work: GraphExpansion, value: Tree, passed: set[Place]) -> Node:
@@ -221,7 +222,7 @@ def _unflattened(work: GraphExpansion, whole: Node, type: Type, like: Tree, pass
     sizes: list[dict[int, Node]] = [{} for _ in range(n)]
     for i, (number, d) in enumerate(sorted(passed)):
         sizes[number][d] = synthetic_part(work.builder, whole, n + i)
-    return rebuilt(type, iter([Held(synthetic_part(work.builder, whole, i), sizes[i]) for i in range(n)]))
+    return rebuilt(type, iter([PaddedArray(synthetic_part(work.builder, whole, i), sizes[i]) for i in range(n)]))
 
 
 def _finish(made: _Made, passed: set[Place]) -> None:
@@ -229,10 +230,10 @@ def _finish(made: _Made, passed: set[Place]) -> None:
     made.graph.root = _flat(made.work, made.value, passed)
 
 
-def _arrays(value: Tree) -> list[Held]:
+def _arrays(value: Tree) -> list[PaddedArray]:
     """The arrays of a value, without its tokens."""
     return [held for held in leaves(value) if isinstance(held.node.type, TensorType)]
 
 
 def _value(tree: Tree) -> Value:
-    return tree.node if isinstance(tree, Held) else [_value(part) for part in tree]
+    return tree.node if isinstance(tree, PaddedArray) else [_value(part) for part in tree]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from irscope.expand.frames import Framed, Program
+from irscope.expand.frames import Framed, FramedProgram
 from irscope.formats.onnx.algebra import Onnx
 from irscope.graph import Graph, Module, Node
 from irscope.ops.faults import TypeFault
@@ -34,7 +34,7 @@ class FramedOnnx(Framed, Onnx):
         return owner is None or owner.outer is None
 
 
-class OnnxProgram(Program[FramedOnnx]):
+class OnnxProgram(FramedProgram[FramedOnnx]):
     """The state of a run. Bodies are run by :meth:`call`."""
 
     def __init__(self, module: Module, measure: Measure | None) -> None:

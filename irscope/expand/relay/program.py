@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from irscope.expand.frames import Framed, Program
+from irscope.expand.frames import Framed, FramedProgram
 from irscope.expand.relay.values import Journal, Reference
 from irscope.expand.steps import Steps
 from irscope.formats.relay.algebra import Relay
@@ -29,7 +29,7 @@ class FramedRelay(Framed, Relay):
     """Relay's algebra in the innermost frame."""
 
 
-class RelayProgram(Program[FramedRelay]):
+class RelayProgram(FramedProgram[FramedRelay]):
     """The state of a run. Choices and loops run graphs by :meth:`call` and :meth:`fill`."""
 
     def __init__(self, module: Module) -> None:

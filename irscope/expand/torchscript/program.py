@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from irscope.expand.frames import Program
+from irscope.expand.frames import FramedProgram
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.expand.torchscript.kinds import Kinds
 from irscope.formats.torchscript.abstract import Tensor
@@ -45,7 +45,7 @@ class Misfit(UserError):
     """An operator does not accept its arguments."""
 
 
-class TorchProgram(Program[FramedTorch]):
+class TorchProgram(FramedProgram[FramedTorch]):
     """The state of a run: the module, the graph under construction, and objects. Branches, loops and calls run graphs by :meth:`call`.
 
     ``attributes`` maps paths to values of objects, ``assigned`` has the paths that the program set. ``weights`` are parameters of the main

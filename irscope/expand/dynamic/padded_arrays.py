@@ -14,7 +14,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PaddedArray:
     """An array as large as its bound; ``sizes`` maps each dynamic dimension to the s32[] that counts its valid elements."""
 
     node: Node
@@ -30,15 +30,15 @@ class Held:
         return self.type.dims()
 
 
-Tree = Union[Held, "list[Tree]"]
+Tree = Union[PaddedArray, "list[Tree]"]
 
 
-def leaves(tree: Tree) -> list[Held]:
+def leaves(tree: Tree) -> list[PaddedArray]:
     """The arrays of a value, in order."""
-    return leaves_of(tree, lambda value: None if isinstance(value, Held) else value)
+    return leaves_of(tree, lambda value: None if isinstance(value, PaddedArray) else value)
 
 
-def rebuilt(type: Type, given: Iterator[Held]) -> Tree:
+def rebuilt(type: Type, given: Iterator[PaddedArray]) -> Tree:
     """The value of a type, built from its arrays in order."""
 
     def join(_: Type, parts: list[Tree]) -> Tree:
