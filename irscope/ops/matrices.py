@@ -99,7 +99,7 @@ class StackedMatrix:
 
 
     def transpose(self) -> StackedMatrix:
-        """A view of the matrix with its rows as columns."""
+        """A view of a square matrix with its rows as columns."""
         return TransposedMatrix(self.view, self.batch)
 
     def copy(self, k: Emitter, source: StackedMatrix) -> None:
@@ -110,7 +110,7 @@ class StackedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class TransposedMatrix(StackedMatrix):
-    """The same matrix with its rows as columns."""
+    """A square matrix with its rows as columns."""
 
     def load(self, i: Index, j: Index) -> Value:
         return self.view.load([*self.batch, j, i])

@@ -129,7 +129,7 @@ def _body(name: str, state: Type) -> tuple[Tensors, Node]:
 
 def _condition(scan_: ScanParts, state: Type) -> Graph:
     t, whole = _body(scan_.body.name + ".condition", state)
-    t.builder.graph.root = t.compare("LT", t.part(whole, 0), t.array(size(scan_.length) or 0, S32))
+    t.builder.graph.root = t.compare("LT", t.part(whole, 0), t.array(np.asarray(size(scan_.length) or 0, np.int32), S32))
     return t.builder.graph
 
 
@@ -138,7 +138,7 @@ def _step(scan_: ScanParts, state: Type) -> Graph:
     count, n = len(scan_.outputs), len(scan_.inputs)
     parts = [t.part(whole, i) for i in range(1 + count + len(scan_.inits) + n)]
     counter, outs, carries, inputs = parts[0], parts[1:1 + count], parts[1 + count:-n], parts[-n:]
-    here = t.sub(t.array((size(scan_.length) or 1) - 1, S32), counter) if scan_.reverse else counter
+    here = t.sub(t.array(np.asarray((size(scan_.length) or 1) - 1, np.int32), S32), counter) if scan_.reverse else counter
     zero, one = (t.array(i, S32) for i in (0, 1))
     d = scan_.dimension
 
