@@ -18,12 +18,15 @@ from irscope.ops.shapes import elements, merge, same_size
 
 def operand_dims(node: Node, number: int = 0) -> tuple[int, ...]:
     """The sizes of an operand that is known to be an array."""
-    return array(node, number).dims()
+    t = node.operands[number].type
+    assert isinstance(t, TensorType)
+    return t.dims()
 
 
 def result_dims(node: Node) -> tuple[int, ...]:
     """The sizes of the result, which is known to be an array."""
-    return declared_array(node).dims()
+    assert isinstance(node.type, TensorType)
+    return node.type.dims()
 
 
 # ---- broadcast

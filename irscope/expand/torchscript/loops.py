@@ -194,7 +194,7 @@ def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     with t.again(frame):
         results = [*trip.results, t.own(frame.part(limit.type))]
     _check_state(parts, results)
-    test = _condition_body(program, f"{node.name}.condition", [part.type for part in parts])
+    test = _condition_body(program, f"{node.name}.condition", [part.type for part in (*parts, *frame.captured)], len(parts) - 1)
     program.keep(test.graph)
     program.keep(frame.graph)
     made = t.loop(frame, test, parts, results)
@@ -214,12 +214,12 @@ def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     return carried
 
 
-def _condition_body(program: TorchProgram, name: str, types: Sequence[Type]) -> Frame:
+def _condition_body(program: TorchProgram, name: str, types: Sequence[Type], limit_at: int) -> Frame:
     """``go and i < limit``."""
     t = program.t
     with t.body(name) as frame:
-        i, go, *_, limit = [t.own(frame.part(type)) for type in types]
-        frame.graph.root = t.binary("and", go, t.compare("LT", i, limit))
+        parts = [t.own(frame.part(type)) for type in types]
+        frame.graph.root = t.binary("and", parts[1], t.compare("LT", parts[0], parts[limit_at]))
         return frame
 
 
