@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from irscope.expand.programs import inferred, torchscript
 from irscope.expand.specialise import has_open_sizes, specialised
 from irscope.expand.symbolic_sizes import check_sizes
-from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, Typing, callees_first
+from irscope.graph import DTYPES, UNKNOWN, Builder, Graph, Module, Node, TensorType, Type, Typing, rewrite
 from irscope.graph.dtypes import F32
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import Array
@@ -47,11 +47,8 @@ def bind_types(module: Module, shapes: Mapping[str, tuple[int, ...]], dtypes: Ma
     if module.dialect.typing is Typing.INFERRED and not module.is_primitive:
         return inferred(module).rebound(module, {p.name: bound[p.index] for p in main.params if p.index in bound})
     made = module.derived()
-    became: dict[Graph, Graph] = {}
-    for graph in callees_first(module, main):
-        became[graph] = _retyped(graph, bound, became) if graph is main else graph
-    for name, graph in module.graphs.items():
-        made.graphs[name] = became.get(graph, graph)
+    retyped = _retyped(main, bound)
+    made.graphs = {name: retyped if graph is main else graph for name, graph in module.graphs.items()}
     return made
 
 
@@ -97,12 +94,9 @@ def elided_constants(module: Module) -> list[Node]:
     return [node for node in constants if Constant.of(node).literal.elided]
 
 
-def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Graph]) -> Graph:
-    made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
-    builder = Builder(made)
-    new: list[Node] = []
-    for node in graph.nodes:
-        copied = copy_node(builder, node, [new[o.index] for o in node.operands], [became.get(b, b) for b in node.bodies])
+def _retyped(graph: Graph, bound: Mapping[int, Type]) -> Graph:
+    made = rewrite(graph, lambda builder, node, operands: None, keep_dead=True)
+    for node, copied in zip(graph.nodes, made.nodes, strict=True):
         if node.index in bound:
             copied.type = bound[node.index]
         elif node.op.infer is not None and any(a.type is not b.type for a, b in zip(copied.operands, node.operands)):
@@ -111,9 +105,7 @@ def _retyped(graph: Graph, bound: Mapping[int, Type], became: Mapping[Graph, Gra
                 copied.type = node.op.infer(copied)
             except TypeFault as fault:
                 raise UserError(f"%{node.name} does not take the bound shapes: {fault.message}", fault.help) from None
-        new.append(copied)
-    made.params = [new[p.index] for p in graph.params]
-    made.root = new[graph.result().index]
+    made.root = made.nodes[graph.result().index]
     return made
 
 

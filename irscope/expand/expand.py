@@ -151,10 +151,8 @@ class _Expansion:
     def _inlined(self, written: Graph, operands: list[Value]) -> Value:
         body = self.became[written]
         if len(operands) != len(body.params):
-            raise UserError(
-                f"{written.name} takes {len(body.params)} operands and is called with {len(operands)} in {self.graph.name}",
-                "irscope check FILE names the place",
-            )
+            raise UserError(f"{written.name} takes {len(body.params)} operands and is called with {len(operands)} in {self.graph.name}",
+                            "irscope check FILE names the place")
         values = {p.index: value for p, value in zip(body.params, operands, strict=True)}
         for node in _needed(body):
             if node.index not in values:

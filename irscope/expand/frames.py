@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
+from typing import Generic, TypeVar
 
 from irscope.expand.values import synthetic_part
-from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Graph, Node, TupleType, Type
+from irscope.graph import NO_ATTRS, UNKNOWN, Builder, Graph, Module, Node, TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.tensors import Tensors
 
@@ -16,10 +19,7 @@ class NotAround(Exception):
 
 
 class Frame:
-    """One graph under construction. A body has one parameter, a tuple of the values that it captures.
-
-    In a loop, ``state_parts`` change from iteration to iteration, ``captured_parts`` do not.
-    """
+    """One graph under construction. A body has one parameter, a tuple of the values that it captures; that of a loop has its state, too."""
 
     def __init__(self, graph: Graph, outer: Frame | None) -> None:
         self.graph = graph
@@ -27,8 +27,6 @@ class Frame:
         self.builder = Builder(graph)
         self.parts: list[Node] = []
         self.captured: list[Node] = []
-        self.state_parts: list[Node] = []
-        self.captured_parts: list[Node] = []
         self._local: dict[Node, Node] = {}
         if outer is not None:
             self.builder.param(hlo.parameter, UNKNOWN, "state")
@@ -46,6 +44,14 @@ class Frame:
         made = self._local[node] = self.part(node.type)
         self.captured.append(node)
         return made, True
+
+    def number(self, places: Mapping[Node, int], whole: Type) -> None:
+        """Complete the numbers of the parts of a loop's body: captures have ``places``, the others are the state, in their order."""
+        captured = {part: places[node] for node, part in self._local.items()}
+        state = count()
+        for part in self.parts:
+            part.attrs = {"index": captured[part] if part in captured else next(state)}
+        self.graph.params[0].type = whole
 
     def finish(self, root: Node) -> None:
         """Complete the body: give its parameter the type of its parts."""
@@ -134,15 +140,8 @@ class Framed(Tensors):
                 self._owner[node] = inner
         return node
 
-    def emit(
-        self,
-        name: str,
-        operands: Sequence[Node],
-        attrs: Mapping[str, object] = NO_ATTRS,
-        bodies: Sequence[Graph] = (),
-        type: Type | None = None,
-        dialect: str = "hlo",
-    ) -> Node:
+    def emit(self, name: str, operands: Sequence[Node], attrs: Mapping[str, object] = NO_ATTRS, bodies: Sequence[Graph] = (),
+             type: Type | None = None, dialect: str = "hlo") -> Node:
         return self.own(super().emit(name, operands, attrs, bodies, type, dialect))
 
     def conditional(self, condition: Node, frames: Sequence[Frame], rows: Sequence[Sequence[Node]]) -> list[Node]:
@@ -155,6 +154,40 @@ class Framed(Tensors):
         made = self.emit("conditional", (condition, *operands), {}, bodies, bodies[0].result().type)
         return [self.part(made, i) for i in range(len(rows[0]))]
 
+    def loop(self, body: Frame, test: Frame, start: Sequence[Node], results: Sequence[Node]) -> Node:
+        """A ``while`` over the bodies built in these frames, from ``start``: its tuple has the state, of which a trip makes ``results``,
+        and then what the bodies capture. The root of ``test`` is the condition."""
+        captured = list(dict.fromkeys([*body.captured, *test.captured]))
+        given = self.tuple([*start, *map(self.here, captured)])
+        with self.again(body):
+            passed = [self.own(body.capture(node)[0]) for node in captured]
+            body.graph.root = self.tuple([*results, *passed])
+        for frame in (body, test):
+            frame.number({node: len(start) + i for i, node in enumerate(captured)}, given.type)
+        return self.emit("while", (given,), {}, (test.graph, body.graph), given.type)
+
     def tuple(self, parts: Sequence[Node]) -> Node:
         """One value of several."""
         return self.emit("tuple", parts, type=TupleType(tuple(p.type for p in parts)))
+
+
+A = TypeVar("A", bound=Framed)
+
+
+class FramedProgram(ABC, Generic[A]):
+    """A program that is run: ``module`` is its text, ``graph`` what it computes, built by ``t``, and ``made`` the module of that graph."""
+
+    def __init__(self, module: Module, algebra: Callable[[Graph], A]) -> None:
+        self.module = module
+        self.made = module.derived()
+        self.graph = Graph(module.entry)
+        self.t = algebra(self.graph)
+
+    def keep(self, graph: Graph) -> None:
+        """Add a completed body to the module."""
+        self.made.graphs[self.made.fresh_name(graph.name)] = graph
+
+    def size_from_inputs(self, node: Node, measure: Callable[[Graph], int]) -> int:
+        """The value that an integer scalar of the main graph has for the given inputs."""
+        self.made.attrs |= {"sizes_from_data": True}
+        return int(measure(Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)))

@@ -99,10 +99,7 @@ class _Devices:
         if self.entry:
             return [self.builder.param(op, param.type, f"{param.name}@{d}") for d in range(self.devices)]
         state = self.builder.param(op, TupleType((param.type,) * self.devices), param.name)
-        return [self._part(state, d) for d in range(self.devices)]
-
-    def _part(self, whole: Node, index: int) -> Node:
-        return synthetic_part(self.builder, whole, index)
+        return [synthetic_part(self.builder, state, d) for d in range(self.devices)]
 
     def _tuple(self, parts: Sequence[Node]) -> Node:
         return self.builder.add(hlo.tuple, parts, type=TupleType(tuple(p.type for p in parts)))
@@ -158,13 +155,13 @@ class _Devices:
         first.root = condition.result().operands[0]
         state = self._tuple(states)
         made = self.builder.add(node.op, (state,), node.attrs, state.type, (first, body), node.name)
-        return [self._part(made, d) for d in range(self.devices)]
+        return [synthetic_part(self.builder, made, d) for d in range(self.devices)]
 
     def _conditional(self, node: Node, operands: list[list[Node]]) -> list[Node]:
         bodies = [self._merged(b) for b in node.bodies]
         given = [self._tuple(o) for o in operands[1:]]
         made = self.builder.add(node.op, (operands[0][0], *given), node.attrs, TupleType((node.type,) * self.devices), bodies, node.name)
-        return [self._part(made, d) for d in range(self.devices)]
+        return [synthetic_part(self.builder, made, d) for d in range(self.devices)]
 
     # ------------------------------------------------------------------ collectives
 

@@ -1,33 +1,50 @@
 """Values while a graph is expanded: a node, or a list of values where a tuple is known element by element."""
 from __future__ import annotations
 
-from typing import Union
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar, Union
 
 from irscope.graph import Builder, Node, TupleType, Type
 from irscope.ops import hlo
 
 Value = Union[Node, "list[Value]"]
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+def fold(value: V, parts: Callable[[V], Sequence[V] | None], leaf: Callable[[V], T], join: Callable[[V, list[T]], T]) -> T:
+    """What a nested value becomes, from the inside out and in order: ``leaf`` of what has no ``parts`` (None), ``join`` of any other value
+    and what its parts became."""
+    top: list[T] = []
+    stack: list[tuple[V, Iterator[V], list[T]]] = [(value, iter((value,)), top)]
+    while True:
+        whole, rest, done = stack[-1]
+        for part in rest:
+            inside = parts(part)
+            if inside is not None:
+                stack.append((part, iter(inside), []))
+                break
+            done.append(leaf(part))
+        else:
+            stack.pop()
+            if not stack:
+                return top[0]
+            stack[-1][2].append(join(whole, done))
 
 
 def as_node(builder: Builder, value: Value) -> Node:
     """One node with the value; a list becomes a ``tuple``, its inner lists first."""
-    if isinstance(value, Node):
-        return value
-    stack: list[tuple[list[Value], list[Node]]] = [(value, [])]
-    while True:
-        items, done = stack[-1]
-        if len(done) == len(items):
-            made = builder.add(hlo.tuple, done, type=TupleType(tuple(d.type for d in done)))
-            stack.pop()
-            if not stack:
-                return made
-            stack[-1][1].append(made)
-            continue
-        item = items[len(done)]
-        if isinstance(item, Node):
-            done.append(item)
-        else:
-            stack.append((item, []))
+    return value if isinstance(value, Node) else _tuple(builder, value)
+
+
+def _tuple(builder: Builder, value: Value) -> Node:
+    def parts(part: Value) -> list[Value] | None:
+        return None if isinstance(part, Node) else part
+
+    def node(leaf: Value) -> Node:
+        assert isinstance(leaf, Node)
+        return leaf
+    return fold(value, parts, node, lambda _, made: builder.add(hlo.tuple, made, type=TupleType(tuple(m.type for m in made))))
 
 
 def synthetic_part(builder: Builder, whole: Node, index: int, name: str | None = None, type: Type | None = None) -> Node:

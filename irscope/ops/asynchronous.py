@@ -14,7 +14,7 @@ from irscope.ops.attributes import Outfeed, Transfer
 from irscope.ops.control import Steps
 from irscope.ops.costs import calls_cost, no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, body, plain, token
+from irscope.ops.infer import arity, body, passes_first, plain, token
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
 from irscope.source import UserError
@@ -65,9 +65,7 @@ def _check_bound(node: Node, start: Node | None, operands: TupleType, result: Ty
     graph = body(start, 0, "calls")
     if len(operands.elements) > len(graph.params):
         raise TypeFault(f"{node.op.name} binds {len(operands.elements)} operands, but {graph.name} takes {len(graph.params)}")
-    for number, (given, parameter) in enumerate(zip(operands.elements, graph.params)):
-        if not fits(given, parameter.type):
-            raise TypeFault(f"{node.op.name} passes {plain(given)} to parameter {number} of {graph.name}, which is {plain(parameter.type)}")
+    passes_first(node, graph, operands.elements)
     if not _is_beginning(result, graph.result().type):
         raise TypeFault(f"the computation {graph.name} gives {plain(graph.result().type)}, "
                         f"but element 1 of the result of {node.op.name} is {plain(result)}")

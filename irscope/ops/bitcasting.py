@@ -36,15 +36,14 @@ def _infer(node: Node) -> Type:
 
 def _reference(run: Run, node: Node, x: Array) -> Array:
     x = np.asarray(x)
-    source, target = _source(node), dtype_of_result(node)
-    assert isinstance(node.type, TensorType)
+    source, target = array(node, 0).dtype, dtype_of_result(node)
     flat = reinterpreted(x.reshape(-1), source, target)
     dims = x.shape if source.bits == target.bits else x.shape[:-1] if source.bits < target.bits else (*x.shape, source.bits // target.bits)
     return flat.reshape(dims)
 
 
 def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
-    source, target = _source(node), dtype_of_result(node)
+    source, target = array(node, 0).dtype, dtype_of_result(node)
     if source is target:
         return read(0, index)
     if source.is_complex:
@@ -81,12 +80,6 @@ def _complex_element(k: Emitter, source: DType, index: Sequence[Value], read: Re
         low, high = (FormulaTerm(k, k.convert(k.bitcast(k.unary(w, x), U32), U64)) for w in ("real", "imag"))
         parts.append(k.bitcast((low | high << 32).value, F64))
     return k.complex(*parts)
-
-
-def _source(node: Node) -> DType:
-    t = node.operands[0].type
-    assert isinstance(t, TensorType)
-    return t.dtype
 
 
 bitcast_convert = declare(Op(

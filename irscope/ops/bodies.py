@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.graph import DType, Graph, Kind, Node, Op, TensorType, TupleType, Type, dtype_of
-from irscope.graph.node import Run
+from irscope.graph.node import Emitter, RegisterHandle, Run, Value
 from irscope.graph.walk import callees_first_of
 from irscope.lazy import Array, np
 from irscope.ops import hlo, numerics
@@ -33,6 +33,18 @@ def combiner(graph: Graph) -> Op | None:
 def parameter_dtypes(graph: Graph) -> list[DType]:
     """The element types of a body's parameters, which are scalars: they may be of another float precision than its arguments."""
     return [leaf.dtype for param in graph.params for leaf in param.type.leaves() if isinstance(leaf, TensorType)]
+
+
+def accumulate(k: Emitter, body: Graph, registers: Sequence[RegisterHandle], elements: Sequence[Value], op: Op | None) -> None:
+    """Combine the elements into the registers: by ``op``, or by any other body (None)."""
+    if op is not None:
+        have = registers[0].get()
+        registers[0].set(k.binary(COMBINERS[op], have, k.convert(elements[0], have.dtype)))
+        return
+    values = [register.get() for register in registers]
+    given = [k.convert(value, dtype) for value, dtype in zip([*values, *elements], parameter_dtypes(body), strict=True)]
+    for register, before, value in zip(registers, values, k.inline(body, given), strict=True):
+        register.set(k.convert(value, before.dtype))
 
 
 def identity(op: Op, dtype: np.dtype[Any]) -> Array:

@@ -11,6 +11,7 @@ from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
+from irscope.ops.building import type_of
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
 from irscope.ops.shapes import fits
@@ -74,8 +75,7 @@ class WrittenCall:
 
     def convert(self, x: Node, dtype: DType) -> Node:
         """The same values as another element type."""
-        t = x.type
-        assert isinstance(t, TensorType)
+        t = type_of(x)
         return x if t.dtype is dtype else self.add("convert", (x,), {}, TensorType(dtype, t.shape))
 
     def result(self, made: Sequence[Node]) -> Node:

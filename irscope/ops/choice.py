@@ -153,14 +153,8 @@ def _infer_map(node: Node) -> Type:
     return TensorType(result.dtype, shape)
 
 
-def _map(run: Run, node: Node, *operands: Array) -> Array:
-    return np.asarray(over_arrays(run, node.bodies[0])(operands))
-
-
-def _map_scalar(k: Emitter, node: Node, *values: Value) -> Value:
-    return k.inline(node.bodies[0], values)[0]
-
-
 map_ = declare(Op(
     "map", doc="The computation ``to_apply`` of scalars, for each element of the operands.", kind=Kind.ELEMENTWISE, weight=4,
-    infer=_infer_map, reference=_map, scalar=_map_scalar, cost=lambda node: result_elements(node) * body_flops(node.bodies[0])))
+    infer=_infer_map, reference=lambda run, node, *operands: np.asarray(over_arrays(run, node.bodies[0])(operands)),
+    scalar=lambda k, node, *values: k.inline(node.bodies[0], values)[0],
+    cost=lambda node: result_elements(node) * body_flops(node.bodies[0])))

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from irscope.graph import Builder, Dim, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.graph import Builder, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.node import Run
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Collective
 from irscope.ops.building import apply
 from irscope.ops.costs import no_cost, operand_elements
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, arrays, attr, body, dimension, plain, takes
+from irscope.ops.infer import arity, arrays, body, dimension, one_dimension, plain, same, takes
 from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits, resized, size
 
@@ -50,12 +50,10 @@ def some(node: Node) -> list[TensorType]:
 
 
 def _along(node: Node, types: Sequence[TensorType]) -> int:
-    dimensions = attr(node, Collective.dimensions)
-    if len(dimensions) != 1:
-        raise TypeFault(f"{node.op.name} goes along one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
+    along = one_dimension(node, Collective.dimensions, "goes along")
     for t in types:
-        dimension(node, dimensions[0], t.rank, "dimension")
-    return int(dimensions[0])
+        dimension(node, along, t.rank, "dimension")
+    return along
 
 
 def _declared(node: Node, started: bool = False) -> list[TensorType]:
@@ -90,11 +88,6 @@ def identity(run: Run, node: Node, *operands: Array) -> object:
     return operands[0] if len(operands) == 1 else tuple(operands)
 
 
-def _first_type(node: Node) -> Type:
-    arity(node, 1)
-    return plain(node.operands[0].type)
-
-
 all_reduce = declare(Op(
     "all-reduce", work="collective", doc="The values of all devices combined by ``to_apply``, everywhere.", infer=_infer_all_reduce,
     reference=identity, expand=_same, cost=operand_elements))
@@ -102,7 +95,7 @@ all_reduce_start = declare(Op(
     "all-reduce-start", work="collective", doc="Begins an all-reduce.", infer=_infer_all_reduce, reference=identity,
     cost=operand_elements))
 all_reduce_done = declare(Op(
-    "all-reduce-done", work="collective", doc="The value of an all-reduce that was begun.", kind=Kind.TUPLE, infer=_first_type,
+    "all-reduce-done", work="collective", doc="The value of an all-reduce that was begun.", kind=Kind.TUPLE, infer=same,
     reference=identity, cost=no_cost))
 
 
@@ -124,13 +117,13 @@ def gathered(node: Node, started: bool) -> list[TensorType]:
     declared = _declared(node, started)
     along = _along(node, [*types, *declared])
     count = _shards(node, types[0], declared[0], size(declared[0].shape[along]), size(types[0].shape[along]))
-    results = []
-    for t in types:
-        shape: list[Dim] = list(t.shape)
-        length = size(shape[along])
-        shape[along] = shape[along] if length is None else resized(shape[along], length * count)
-        results.append(TensorType(t.dtype, tuple(shape)))
-    return results
+    return [_with_length(t, along, None if (n := size(t.shape[along])) is None else n * count) for t in types]
+
+
+def _with_length(t: TensorType, along: int, length: int | None) -> TensorType:
+    """A type of another size along a dimension; the same one where it is open."""
+    dim = t.shape[along]
+    return TensorType(t.dtype, (*t.shape[:along], dim if length is None else resized(dim, length), *t.shape[along + 1:]))
 
 
 def _infer_all_gather(node: Node) -> Type:
@@ -222,13 +215,10 @@ def _infer_reduce_scatter(node: Node) -> Type:
     count = _shards(node, types[0], declared[0], size(types[0].shape[along]), size(declared[0].shape[along]))
     results = []
     for t in types:
-        shape: list[Dim] = list(t.shape)
-        length = size(shape[along])
-        if length is not None:
-            if length % count:
-                raise TypeFault(f"{node.op.name}: dimension {along} of {plain(t)} does not fall into {count} equal shards")
-            shape[along] = resized(shape[along], length // count)
-        results.append(TensorType(t.dtype, tuple(shape)))
+        length = size(t.shape[along])
+        if length is not None and length % count:
+            raise TypeFault(f"{node.op.name}: dimension {along} of {plain(t)} does not fall into {count} equal shards")
+        results.append(_with_length(t, along, None if length is None else length // count))
     return together(results)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from irscope.graph import Dim, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import S32
-from irscope.graph.node import Emitter, Read, RegisterHandle, Run, Value
+from irscope.graph.node import Emitter, Index, Read, RegisterHandle, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Dot
@@ -155,7 +155,7 @@ def _dot_reference(run: Run, node: Node, lhs: Array, rhs: Array) -> Array:
     return convert(matmul(node, DotDims.of(node), lhs, rhs), result_dtype(node))
 
 
-def _dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
+def dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dims = DotDims.of(node)
     shape, _ = operand_shapes(node)
     total = k.reg(sum_type(node), zero(k, sum_type(node)))
@@ -176,14 +176,9 @@ def dot_cost(node: Node) -> float:
 
 
 dot = declare(Op(
-    name="dot",
+    "dot", kind=Kind.CONTRACTION,
     doc="Sums of products over the contracting dimensions: batch, left free, right free. Without contracting dimensions the outer product.",
-    kind=Kind.CONTRACTION,
-    infer=_dot_type,
-    reference=_dot_reference,
-    element=_dot_element,
-    cost=dot_cost,
-))
+    infer=_dot_type, reference=_dot_reference, element=dot_element, cost=dot_cost))
 
 
 # ---------------------------------------------------------------- scaled-dot
@@ -222,29 +217,19 @@ def _scaled_dot_reference(run: Run, node: Node, lhs: Array, rhs: Array, lhs_scal
 
 
 def _scaled_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
-    dims = DotDims.of(node)
     shapes = operand_shapes(node)
-    total = k.reg(sum_type(node), zero(k, sum_type(node)))
 
-    def scaled(number: int, at: Sequence[Value]) -> Value:
+    def scaled(number: int, at: Sequence[Index]) -> Value:
         scale = infer.array(node, number + 2)
         x = k.convert(read(number, at), sum_type(node))
         if scale.rank != len(at):
             return x
         blocks = [i // (n // b) for i, n, b in zip(at, shapes[number], scale.dims(), strict=True)]
         return k.binary("mul", x, k.convert(read(number + 2, blocks), sum_type(node)))
-    with loops(k, [shapes[0][d] for d in dims.lhs_contracting]) as at:
-        left, right = dims.places(index, at)
-        multiply_add(k, total, scaled(0, left), scaled(1, right))
-    return k.convert(total.get(), result_dtype(node))
+    return dot_element(k, node, index, scaled)
 
 
 scaled_dot = declare(Op(
-    name="scaled-dot",
-    doc="``dot(lhs * lhs_scale, rhs * rhs_scale)``, where one element of a scale applies to a block; a scalar scale means none.",
-    kind=Kind.CONTRACTION,
-    infer=_scaled_dot_type,
-    reference=_scaled_dot_reference,
-    element=_scaled_dot_element,
+    "scaled-dot", kind=Kind.CONTRACTION, infer=_scaled_dot_type, reference=_scaled_dot_reference, element=_scaled_dot_element,
     cost=dot_cost,
-))
+    doc="``dot(lhs * lhs_scale, rhs * rhs_scale)``, where one element of a scale applies to a block; a scalar scale means none."))

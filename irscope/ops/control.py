@@ -15,7 +15,7 @@ from irscope.graph.node import Run
 from irscope.lazy import Array
 from irscope.ops.costs import body_flops, calls_cost, no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, array, body, passes, plain, same_as, token
+from irscope.ops.infer import arity, array, body, passes, passes_first, plain, same, token
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits
 
@@ -43,10 +43,7 @@ def _infer_fusion(node: Node) -> Type:
     if len(graph.params) > len(node.operands):
         raise TypeFault(f"the fused computation {graph.name} takes {len(graph.params)} parameters, "
                         f"greater than the number of operands of the fusion, {len(node.operands)}")
-    for number, parameter in enumerate(graph.params):
-        given = node.operands[number].type
-        if not fits(parameter.type, given):
-            raise TypeFault(f"fusion passes {plain(given)} to parameter {number} of {graph.name}, which is {plain(parameter.type)}")
+    passes_first(node, graph, [o.type for o in node.operands])
     return plain(graph.result().type)
 
 
@@ -128,16 +125,11 @@ def _infer_add_dependency(node: Node) -> Type:
     return plain(node.operands[0].type)
 
 
-def _one(node: Node) -> Type:
-    arity(node, 1)
-    return same_as(0)(node)
-
-
 opt_barrier = declare(Op(
-    "opt-barrier", work="control", doc="The value itself; the compiler moves nothing across.", kind=Kind.TUPLE, infer=_one,
+    "opt-barrier", work="control", doc="The value itself; the compiler moves nothing across.", kind=Kind.TUPLE, infer=same,
     reference=lambda run, node, x: x, cost=no_cost))
 domain = declare(Op(
-    "domain", doc="The value itself; marks a change of its sharding.", kind=Kind.TUPLE, infer=_one,
+    "domain", doc="The value itself; marks a change of its sharding.", kind=Kind.TUPLE, infer=same,
     reference=lambda run, node, x: x, cost=no_cost))
 add_dependency = declare(Op(
     "add-dependency", work="control", doc="The first operand, after what the token waits for.", kind=Kind.TUPLE,

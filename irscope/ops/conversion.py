@@ -22,13 +22,9 @@ def _infer_convert(node: Node) -> Type:
     return TensorType(declared_array(node).dtype, array(node, 0).shape)
 
 
-def _convert(run: Run, node: Node, x: Array) -> Array:
-    return numerics.rounded(x, dtype_of_result(node))
-
-
 convert = declare(Op(
     "convert", doc="The value in another type: floats to integers truncate and saturate, NaN becomes 0; integers wrap; to pred is != 0.",
-    kind=Kind.ELEMENTWISE, infer=_infer_convert, reference=_convert,
+    kind=Kind.ELEMENTWISE, infer=_infer_convert, reference=lambda run, node, x: numerics.rounded(x, dtype_of_result(node)),
     scalar=lambda k, node, x: k.convert(x, dtype_of_result(node))))
 
 

@@ -18,7 +18,7 @@ from irscope.ops.nests import both, guard, loops, zero
 from irscope.ops.numerics import convert, flushed
 from irscope.ops.registry import declare
 from irscope.ops.shapes import size
-from irscope.ops.window import meeting, operand_place, window_of
+from irscope.ops.window import meeting, operand_place, stated_window, window_of
 
 MAX_TAPS = 1 << 16
 """Window elements along a dimension up to which pairs are counted exactly: a hundred times those of any network."""
@@ -45,7 +45,7 @@ class Conv:
     @staticmethod
     def of(node: Node) -> Conv:
         """The convolution of a node with checked types and known dimensions."""
-        dims, window = _dims(node), _window(node)
+        dims, window = _dims(node), stated_window(node)
         lhs, rhs = infer.array(node, 0).dims(), infer.array(node, 1).dims()
         spatial = tuple(lhs[d] for d in dims.lhs_spatial)
         out_spatial = tuple(window.output_size(i, n) for i, n in enumerate(spatial))
@@ -74,10 +74,6 @@ def _dims(node: Node) -> ConvDims:
     if not isinstance(dims, ConvDims):  # kept as text: it has unknown dimensions (?)
         raise TypeFault(f"dim_labels={dims} does not say every dimension of a convolution")
     return dims
-
-
-def _window(node: Node) -> Window:
-    return Convolution.of(node).window or Window.make(())
 
 
 def _groups(node: Node) -> tuple[int, int]:
@@ -111,7 +107,7 @@ def _convolution_type(node: Node) -> Type:
     for role, t in (("operand", lhs), ("kernel", rhs)):
         if t.rank != rank:
             raise TypeFault(f"the {role} of convolution is {t}, but dim_labels={dims} needs rank {rank}")
-    window = window_of(node, rank - 2) if rank > 2 or Convolution.window.given(node) is not None else _window(node)
+    window = window_of(node, rank - 2) if rank > 2 or Convolution.window.given(node) is not None else stated_window(node)
     _check_groups(node, lhs, rhs)
     for i, d in enumerate(dims.rhs_spatial):
         infer.equal_dims(node, rhs.shape[d], window.size[i], f"dimension {d} of the kernel {rhs} and size {i} of the window")
@@ -209,11 +205,6 @@ def _convolution_cost(node: Node) -> float:
 
 
 convolution = declare(Op(
-    name="convolution",
-    doc="Sums of products of a kernel placed over the operand at every position of a window (a correlation: the kernel is not reversed).",
-    kind=Kind.CONTRACTION,
-    infer=_convolution_type,
-    reference=_convolution_reference,
-    element=_convolution_element,
+    "convolution", kind=Kind.CONTRACTION, infer=_convolution_type, reference=_convolution_reference, element=_convolution_element,
     cost=_convolution_cost,
-))
+    doc="Sums of products of a kernel placed over the operand at every position of a window (a correlation: the kernel is not reversed)."))

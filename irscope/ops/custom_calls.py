@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from irscope.graph import Builder, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.graph import Builder, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import U64
 from irscope.graph.node import Run
 from irscope.lazy import Array
@@ -120,13 +120,7 @@ _COSTS: Mapping[str, Callable[[Node], float]] = {**lapack.COSTS, **vendor_calls.
 
 
 custom_call = declare(Op(
-    name="custom-call",
-    doc="An external function, by name. Annotations, LAPACK and GPU libraries are known; others keep their declared type.",
-    kind=Kind.OPAQUE,
-    infer=_custom_call_type,
-    reference=_custom_call_reference,
-    expand=_custom_call_expand,
-    cost=_custom_call_cost,
-    acts=lambda node: CustomCall.of(node).custom_call_has_side_effect,
-))
+    "custom-call", doc="An external function, by name. Annotations, LAPACK and GPU libraries are known; others keep their declared type.",
+    infer=_custom_call_type, reference=_custom_call_reference, expand=_custom_call_expand, cost=_custom_call_cost,
+    acts=lambda node: CustomCall.of(node).custom_call_has_side_effect))
 

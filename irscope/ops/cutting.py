@@ -10,8 +10,9 @@ from irscope.ops.attributes import Concatenate, Pad, Slice
 from irscope.ops.attrs import LONGEST
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, array, arrays, attr, dimension, plain
+from irscope.ops.infer import arity, array, arrays, attr, dimension, one_dimension, plain
 from irscope.ops.movement import operand_dims
+from irscope.ops.nests import below, both, not_below
 from irscope.ops.numerics import convert, dtype_of_result
 from irscope.ops.registry import declare
 from irscope.ops.shapes import higher_precision, merge, resized, same_dtype, same_size, size
@@ -53,11 +54,8 @@ def _infer_concatenate(node: Node) -> Type:
     types = arrays(node)
     if not types:
         raise TypeFault("concatenate needs an operand")
-    dimensions = attr(node, Concatenate.dimensions)
-    if len(dimensions) != 1:
-        raise TypeFault(f"concatenate goes along one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
-    first = types[0]
-    along = dimension(node, dimensions[0], first.rank, "dimension")
+    first, along = types[0], one_dimension(node, Concatenate.dimensions, "goes along")
+    dimension(node, along, first.rank, "dimension")
     shape, dtype = list(first.shape), first.dtype
     for t in types[1:]:
         if t.rank != first.rank:
@@ -164,20 +162,16 @@ def _pad_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> 
         return fill
     inside: Value | None = None
     place: list[Value] = []
-
-    def need(condition: Value) -> None:
-        nonlocal inside
-        inside = condition if inside is None else k.binary("and", inside, condition)
     for i, length, (low, high, interior) in zip(index, dims, Pad.of(node).padding, strict=True):
         at = i - low if low else i
         if low > 0:
-            need(k.compare("GE", at, k.index(0)))
+            inside = both(k, inside, not_below(k, at, 0))
             at = k.binary("max", at, k.index(0))
         if interior:
-            need(k.compare("EQ", at % (interior + 1), k.index(0)))
+            inside = both(k, inside, k.compare("EQ", at % (interior + 1), k.index(0)))
             at = at // (interior + 1)
         if high > 0:
-            need(k.compare("LT", at, k.index(length)))
+            inside = both(k, inside, below(k, at, length))
             at = k.binary("min", at, k.index(length - 1))
         place.append(at)
     value = k.convert(read(0, place), dtype)

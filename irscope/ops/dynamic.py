@@ -12,17 +12,14 @@ from irscope.lazy import Array, np
 from irscope.ops.attributes import DimensionSize
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, array, attr, declared_array, dimension, plain
+from irscope.ops.infer import arity, array, declared_array, dimension, one_dimension, plain
 from irscope.ops.movement import operand_dims, reshaped
 from irscope.ops.registry import declare
 from irscope.ops.shapes import elements, size
 
 
 def _one_dimension(node: Node, t: TensorType) -> int:
-    dimensions = attr(node, DimensionSize.dimensions)
-    if len(dimensions) != 1:
-        raise TypeFault(f"{node.op.name} is about one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
-    return dimension(node, dimensions[0], t.rank, "dimension")
+    return dimension(node, one_dimension(node, DimensionSize.dimensions, "is about"), t.rank, "dimension")
 
 
 def _infer_get(node: Node) -> Type:

@@ -77,14 +77,8 @@ def _dynamic_slice_reference(run: Run, node: Node, operand: Array, *starts: Arra
 
 
 dynamic_slice = declare(Op(
-    name="dynamic-slice",
-    doc="A part of the operand, of fixed sizes, at start indices that are values. Starts are clamped so that the part fits.",
-    kind=Kind.INJECTIVE,
-    infer=_dynamic_slice_type,
-    reference=_dynamic_slice_reference,
-    element=_dynamic_slice_element,
-    cost=no_cost,
-))
+    "dynamic-slice", kind=Kind.INJECTIVE, infer=_dynamic_slice_type, reference=_dynamic_slice_reference, element=_dynamic_slice_element,
+    cost=no_cost, doc="A part of the operand, of fixed sizes, at start indices that are values. Starts are clamped so that the part fits."))
 
 
 def _dynamic_update_slice_type(node: Node) -> Type:
@@ -128,11 +122,6 @@ def _dynamic_update_slice_reference(run: Run, node: Node, operand: Array, update
 
 
 dynamic_update_slice = declare(Op(
-    name="dynamic-update-slice",
-    doc="The operand with a part replaced, at start indices that are values. Starts are clamped so that the part fits.",
-    kind=Kind.INJECTIVE,
-    infer=_dynamic_update_slice_type,
-    reference=_dynamic_update_slice_reference,
-    element=_dynamic_update_slice_element,
-    cost=no_cost,
-))
+    "dynamic-update-slice", kind=Kind.INJECTIVE, infer=_dynamic_update_slice_type, reference=_dynamic_update_slice_reference,
+    element=_dynamic_update_slice_element, cost=no_cost,
+    doc="The operand with a part replaced, at start indices that are values. Starts are clamped so that the part fits."))

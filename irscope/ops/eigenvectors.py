@@ -3,14 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph import Node, TupleType, Type
 from irscope.graph.dtypes import C64, C128, F64, S32
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
-from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, square_size, stack_of, sum_of, taxicab, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, library, square_size, stack_of, sum_of, taxicab, times
 from irscope.ops.nests import independent, loops
-from irscope.ops.registry import declare
 from irscope.ops.schur import EPSILON, begin, complex_schur
 
 
@@ -113,13 +112,6 @@ def _eig_type(node: Node) -> Type:
     return TupleType((*values, vectors, vectors, a.each(S32)))
 
 
-eig = declare(Op(
-    name="eig",
-    dialect="library",
-    doc="Eigenvalues of any square matrix (real and imaginary parts of a real one), left and right eigenvectors of length one, status.",
-    kind=Kind.OPAQUE,
-    infer=_eig_type,
-    reference=_eig_reference,
-    nest=_eig_nest,
-    cost=cost_of_factorization(30.0),
-))
+eig = library(
+    "eig", 30.0, _eig_type, _eig_reference, _eig_nest,
+    "Eigenvalues of any square matrix (real and imaginary parts of a real one), left and right eigenvectors of length one, status.")

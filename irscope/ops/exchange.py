@@ -147,13 +147,10 @@ def _expand_permuted(builder: Builder, node: Node, operands: Sequence[Node]) -> 
     return as_one(builder, [x if _stays(node) else full(builder, 0, type_of(x)) for x in operands])
 
 
-def _context(node: Node) -> Sequence[Type]:
-    return node.type.elements[2:] if isinstance(node.type, TupleType) else ()
-
-
 def _permute_start(run: Run, node: Node, *operands: Array) -> object:
     first = operands[0] if moves_slices(node) else identity(run, node, *operands)
-    return (first, _permuted(node, operands), *map(blank, _context(node)))
+    context = node.type.elements[2:] if isinstance(node.type, TupleType) else ()
+    return (first, _permuted(node, operands), *map(blank, context))
 
 
 collective_permute = declare(Op(

@@ -7,27 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph import Node, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
-from irscope.ops.matrices import (
-    StackedMatrix,
-    bound,
-    conjugate,
-    cost_of_factorization,
-    has_type,
-    part_of,
-    real,
-    square_size,
-    stack_of,
-    sum_of,
-    taxicab,
-)
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, has_type, library, part_of, real, square_size, stack_of, sum_of, taxicab
 from irscope.ops.nests import independent, loops
-from irscope.ops.registry import declare
 
 # ---------------------------------------------------------------- lu
 
@@ -56,10 +43,9 @@ def _lu_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[Ar
     rows, columns = ins[0].shape[-2:]
     dtype = ins[0].dtype
     with independent(k, ins[0].shape[:-2]) as batch:
-        a, m = bound(ins[0], batch), bound(outs[0], batch)
+        m = bound(outs[0], batch)
         info = k.reg(S32, k.const(0, S32))
-        with loops(k, [rows, columns]) as [i, j]:
-            m.store(i, j, a.load(i, j))
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [min(rows, columns)]) as [j]:
             best, place = k.reg(part_of(dtype), taxicab(k, m.load(j, j))), k.reg(S64, j)
             with k.loop(j + 1, rows) as i:
@@ -90,28 +76,20 @@ def _lu_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(S32, a.least), a.each(S32)))
 
 
-lu = declare(Op(
-    name="lu",
-    dialect="library",
-    doc="L and U in one matrix, the row that each step swapped with (from 1), and the first step without a pivot (0: none).",
-    kind=Kind.OPAQUE,
-    infer=_lu_type,
-    reference=_lu_reference,
-    nest=_lu_nest,
-    cost=cost_of_factorization(2 / 3),
-))
+lu = library("lu", 2 / 3, _lu_type, _lu_reference, _lu_nest,
+             "L and U in one matrix, the row that each step swapped with (from 1), and the first step without a pivot (0: none).")
 
 
 # ---------------------------------------------------------------- qr
 
-def reflected(x: Array) -> tuple[Array, Array, Array]:
-    """LAPACK's larfg: the new first element, tau, and the rest of the vector."""
-    alpha, rest = x[0], x[1:]
-    square = float((rest.real ** 2 + rest.imag ** 2).sum())
-    if square == 0 and alpha.imag == 0:
-        return alpha, x.dtype.type(0), rest
-    beta = x.real.dtype.type(-np.copysign(np.sqrt(alpha.real ** 2 + alpha.imag ** 2 + square), alpha.real))
-    return beta, (beta - alpha) / beta, rest / (alpha - beta)
+def householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
+    """LAPACK's larfg: reduce column j from row ``top`` on, in place; returns tau and the whole vector."""
+    alpha, rest = m[top, j], m[top + 1:, j]
+    square, tau = float((rest.real ** 2 + rest.imag ** 2).sum()), m.dtype.type(0)
+    if not (square == 0 and alpha.imag == 0):
+        beta = m.real.dtype.type(-np.copysign(np.sqrt(alpha.real ** 2 + alpha.imag ** 2 + square), alpha.real))
+        m[top, j], tau, m[top + 1:, j] = beta, (beta - alpha) / beta, rest / (alpha - beta)
+    return tau, np.concatenate([np.ones(1, m.dtype), m[top + 1:, j]])
 
 
 def _qr_reference(run: Run, node: Node, a: Array) -> object:
@@ -121,9 +99,8 @@ def _qr_reference(run: Run, node: Node, a: Array) -> object:
         for batch in np.ndindex(*a.shape[:-2]):
             m = work[batch]
             for j in range(steps):
-                m[j, j], tau, m[j + 1:, j] = reflected(m[j:, j].copy())
+                tau, v = householder(m, j, j)
                 taus[(*batch, j)] = tau
-                v = np.concatenate([np.ones(1, a.dtype), m[j + 1:, j]])
                 m[j:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j:, j + 1:])
     return work, taus
 
@@ -131,9 +108,8 @@ def _qr_reference(run: Run, node: Node, a: Array) -> object:
 def _qr_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     rows, columns = ins[0].shape[-2:]
     with independent(k, ins[0].shape[:-2]) as batch:
-        a, m = bound(ins[0], batch), bound(outs[0], batch)
-        with loops(k, [rows, columns]) as [i, j]:
-            m.store(i, j, a.load(i, j))
+        m = bound(outs[0], batch)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [min(rows, columns)]) as [j]:
             tau = reflection(k, m, j, j, rows)
             outs[1].store([*batch, j], tau)
@@ -181,16 +157,8 @@ def _qr_type(node: Node) -> Type:
     return TupleType((a.whole, a.like(a.least)))
 
 
-qr = declare(Op(
-    name="qr",
-    dialect="library",
-    doc="R in the upper triangle, the Householder vectors below it, and their factors tau.",
-    kind=Kind.OPAQUE,
-    infer=_qr_type,
-    reference=_qr_reference,
-    nest=_qr_nest,
-    cost=cost_of_factorization(4 / 3),
-))
+qr = library("qr", 4 / 3, _qr_type, _qr_reference, _qr_nest,
+             "R in the upper triangle, the Householder vectors below it, and their factors tau.")
 
 
 # ---------------------------------------------------------------- householder-product
@@ -231,13 +199,6 @@ def _householder_product_type(node: Node) -> Type:
     return a.whole
 
 
-householder_product = declare(Op(
-    name="householder-product",
-    dialect="library",
-    doc="The orthogonal (unitary) product of Householder reflections: Q of a qr.",
-    kind=Kind.OPAQUE,
-    infer=_householder_product_type,
-    reference=_householder_product_reference,
-    nest=_householder_product_nest,
-    cost=cost_of_factorization(4 / 3),
-))
+householder_product = library(
+    "householder-product", 4 / 3, _householder_product_type, _householder_product_reference, _householder_product_nest,
+    "The orthogonal (unitary) product of Householder reflections: Q of a qr.")

@@ -6,10 +6,12 @@ precision during code generation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from math import cos, floor, log2, pi, sin
 from typing import Any
 
-from irscope.graph import DType, Kind, Node, Op, TensorType, Type
+from irscope.graph import DType, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, C128, F32, F64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
@@ -22,7 +24,25 @@ from irscope.ops.shapes import resized, size
 
 Pair = tuple[Value, Value]
 Load = Callable[[Value], Pair]
-Store = Callable[[Value, Pair], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexArray:
+    """Complex numbers in two arrays, of real and imaginary parts."""
+
+    re: ArrayView
+    im: ArrayView
+
+    def load(self, at: Sequence[Value]) -> Pair:
+        """The number at an index."""
+        return self.re.load(at), self.im.load(at)
+
+    def store(self, at: Sequence[Value], value: Pair) -> None:
+        """Write the number at an index."""
+        self.re.store(at, value[0])
+        self.im.store(at, value[1])
+
+
 RADICES = (4, 2, 3, 5, 7, 11, 13)
 
 
@@ -146,38 +166,33 @@ class LineTransform:
     def __init__(self, k: Emitter, n: int, dtype: DType) -> None:
         self.k, self.n, self.dtype = k, n, dtype
         self.radices = factors(n) or []
-        self.halves = [[k.scratch(dtype, (n,)) for _ in "ri"] for _ in "ab"]
+        self.halves = [ComplexArray(k.scratch(dtype, (n,)), k.scratch(dtype, (n,))) for _ in "ab"]
         angles = -2 * pi * np.arange(n) / n
-        self.twiddles = [k.table(part(angles), dtype) for part in (np.cos, np.sin)]
+        self.twiddles = ComplexArray(k.table(np.cos(angles), dtype), k.table(np.sin(angles), dtype))
 
     def run(self, load: Load) -> Load:
         """Read a line by ``load`` and return the function that loads its transform."""
         done, source = 1, load
         for i, r in enumerate(self.radices):
             target = self.halves[i % 2]
-            self._stage(source, self._storer(target), r, done)
-            source = self._loader(target)
+            self._stage(source, target, r, done)
+            source = partial(_element, target)
             done *= r
         return source
 
-    def _loader(self, views: Sequence[ArrayView]) -> Load:
-        return lambda j: (views[0].load([j]), views[1].load([j]))
-
-    def _storer(self, views: Sequence[ArrayView]) -> Store:
-        def store(j: Any, value: Pair) -> None:
-            views[0].store([j], value[0])
-            views[1].store([j], value[1])
-        return store
-
-    def _stage(self, load: Load, store: Store, r: int, done: int) -> None:
+    def _stage(self, load: Load, target: ComplexArray, r: int, done: int) -> None:
         """One step of Stockham's algorithm: data interleaved by ``done`` becomes interleaved by ``done * r``."""
         k, m = self.k, self.n // (r * done)
         with loops(k, [m]) as [p], loops(k, [done]) as [q]:
             x = [load(q + (p + m * j) * done) for j in range(r)]
             for f, value in enumerate(_butterfly(k, x, self.dtype)):
                 if f and m > 1:
-                    value = _mul(k, value, (self.twiddles[0].load([p * (f * done)]), self.twiddles[1].load([p * (f * done)])))
-                store(q + (p * r + f) * done, value)
+                    value = _mul(k, value, self.twiddles.load([p * (f * done)]))
+                target.store([q + (p * r + f) * done], value)
+
+
+def _element(line: ComplexArray, j: Value) -> Pair:
+    return line.load([j])
 
 
 class Chirped:
@@ -196,36 +211,28 @@ class Chirped:
         wrapped[:n] = chirp
         wrapped[self.wide - n + 1:] = chirp[1:][::-1]
         spectrum = np.fft.fft(wrapped) / self.wide
-        self.chirp = [k.table(part, F64) for part in (chirp.real, -chirp.imag)]
-        self.spectrum = [k.table(part, F64) for part in (spectrum.real, spectrum.imag)]
-        self.product = [k.scratch(F64, (self.wide,)) for _ in "ri"]
-
-    def _chirp(self, j: Any) -> Pair:
-        return self.chirp[0].load([j]), self.chirp[1].load([j])
+        self.chirp = ComplexArray(k.table(chirp.real, F64), k.table(-chirp.imag, F64))
+        self.spectrum = ComplexArray(k.table(spectrum.real, F64), k.table(spectrum.imag, F64))
+        self.product = ComplexArray(k.scratch(F64, (self.wide,)), k.scratch(F64, (self.wide,)))
 
     def run(self, load: Load) -> Load:
         """Read a line by ``load`` and return the function that loads its transform."""
-        k, re, im = self.k, *self.product
+        k, product = self.k, self.product
         zero = k.const(0.0, F64)
         with loops(k, [self.n]) as [j]:
             x = load(j)
-            value = _mul(k, (k.convert(x[0], F64), k.convert(x[1], F64)), self._chirp(j))
-            re.store([j], value[0])
-            im.store([j], value[1])
+            product.store([j], _mul(k, (k.convert(x[0], F64), k.convert(x[1], F64)), self.chirp.load([j])))
         with k.loop(self.n, self.wide) as j:
-            re.store([j], zero)
-            im.store([j], zero)
-        forward = self.line.run(lambda j: (re.load([j]), im.load([j])))
+            product.store([j], (zero, zero))
+        forward = self.line.run(partial(_element, product))
         with loops(k, [self.wide]) as [j]:
-            value = _mul(k, forward(j), (self.spectrum[0].load([j]), self.spectrum[1].load([j])))
-            re.store([j], value[0])
-            im.store([j], value[1])
+            product.store([j], _mul(k, forward(j), self.spectrum.load([j])))
         # The inverse is a forward transform with real and imaginary parts swapped on both sides.
-        back = self.line.run(lambda j: (im.load([j]), re.load([j])))
+        back = self.line.run(partial(_element, ComplexArray(product.im, product.re)))
 
         def result(j: Any) -> Pair:
             turned = back(j)
-            value = _mul(k, (turned[1], turned[0]), self._chirp(j))
+            value = _mul(k, (turned[1], turned[0]), self.chirp.load([j]))
             return k.convert(value[0], self.dtype), k.convert(value[1], self.dtype)
         return result
 
@@ -292,14 +299,10 @@ def _inverse_real(k: Emitter, source: ArrayView, out: ArrayView, lengths: Sequen
     first, last = len(source.shape) - len(lengths), len(source.shape) - 1
     load = _reader(k, source)
     if len(lengths) > 1:
-        between = [k.scratch(dtype, source.shape) for _ in "ri"]
-
-        def keep(at: list[Value], value: Pair) -> None:
-            between[0].store(at, value[0])
-            between[1].store(at, value[1])
+        between = ComplexArray(k.scratch(dtype, source.shape), k.scratch(dtype, source.shape))
         for i in range(len(lengths) - 1):
-            _along(_line(k, lengths[i], dtype), source.shape, first + i, True, load, keep)
-            load = _between_reader(between)
+            _along(_line(k, lengths[i], dtype), source.shape, first + i, True, load, between.store)
+            load = between.load
     n = lengths[-1]
 
     def symmetric(at: list[Value]) -> Pair:
@@ -310,10 +313,6 @@ def _inverse_real(k: Emitter, source: ArrayView, out: ArrayView, lengths: Sequen
     _along(_line(k, n, dtype), out.shape, last, True, symmetric, _writer(k, out))
 
 
-def _between_reader(views: Sequence[ArrayView]) -> Callable[[list[Value]], Pair]:
-    return lambda at: (views[0].load(at), views[1].load(at))
-
-
 def _fft_cost(node: Node) -> float:
     result = infer.declared_array(node)
     whole = max(result.elements, infer.array(node, 0).elements)
@@ -321,12 +320,5 @@ def _fft_cost(node: Node) -> float:
 
 
 fft = declare(Op(
-    name="fft",
-    work="contraction",
-    doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT starts from it.",
-    kind=Kind.OPAQUE,
-    infer=_fft_type,
-    reference=_fft_reference,
-    nest=_fft_nest,
-    cost=_fft_cost,
-))
+    "fft", work="contraction", infer=_fft_type, reference=_fft_reference, nest=_fft_nest, cost=_fft_cost,
+    doc="Discrete Fourier transforms of the last dimensions. RFFT keeps the half of a real signal's spectrum, IRFFT starts from it."))

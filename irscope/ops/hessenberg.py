@@ -6,38 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph import Node, Op, TupleType, Type
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
-from irscope.ops.factorizations import reflect, reflected, reflection
-from irscope.ops.matrices import (
-    StackedMatrix,
-    bound,
-    conjugate,
-    cost_of_factorization,
-    has_type,
-    part_of,
-    real,
-    square_size,
-    stack_of,
-    sum_of,
-    times,
-)
+from irscope.ops.factorizations import householder, reflect, reflection
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, has_type, library, part_of, real, square_size, stack_of, sum_of, times
 from irscope.ops.nests import independent, loops
 from irscope.ops.registry import declare
-
-
-def _copied(k: Emitter, source: StackedMatrix, target: StackedMatrix) -> None:
-    with loops(k, source.view.shape[-2:]) as [i, j]:
-        target.store(i, j, source.load(i, j))
-
-
-def _householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
-    """Reduce column j from row ``top`` on, in place; returns tau and the whole vector."""
-    m[top, j], tau, m[top + 1:, j] = reflected(m[top:, j].copy())
-    return tau, np.concatenate([np.ones(1, m.dtype), m[top + 1:, j]])
-
 
 # ---------------------------------------------------------------- pivoted-qr
 
@@ -51,7 +27,7 @@ def _pivoted_qr_reference(run: Run, node: Node, a: Array, fixed: Array) -> objec
                 sizes = (np.abs(m[j:, j:]) ** 2).sum(0)
                 p = j + int(np.argmax(sizes))
                 m[:, [j, p]], places[[j, p]] = m[:, [p, j]], places[[p, j]]
-                tau, v = _householder(m, j, j)
+                tau, v = householder(m, j, j)
                 taus[(*batch, j)] = tau
                 m[j:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j:, j + 1:])
             order[batch] = places
@@ -63,7 +39,7 @@ def _pivoted_qr_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Seq
     part = part_of(ins[0].dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
         m = bound(outs[0], batch)
-        _copied(k, bound(ins[0], batch), m)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [columns]) as [c]:
             outs[1].store([*batch, c], k.convert(c + 1, S32))
         with loops(k, [min(rows, columns)]) as [j]:
@@ -93,16 +69,9 @@ def _pivoted_qr_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(S32, a.columns), a.like(a.least)))
 
 
-pivoted_qr = declare(Op(
-    name="pivoted-qr",
-    dialect="library",
-    doc="qr of a matrix with columns permuted so that the largest comes first; with the permutation, from 1. No column is fixed.",
-    kind=Kind.OPAQUE,
-    infer=_pivoted_qr_type,
-    reference=_pivoted_qr_reference,
-    nest=_pivoted_qr_nest,
-    cost=cost_of_factorization(2.0),
-))
+pivoted_qr = library(
+    "pivoted-qr", 2.0, _pivoted_qr_type, _pivoted_qr_reference, _pivoted_qr_nest,
+    "qr of a matrix with columns permuted so that the largest comes first; with the permutation, from 1. No column is fixed.")
 
 
 # ---------------------------------------------------------------- hessenberg
@@ -113,7 +82,7 @@ def _hessenberg_reference(run: Run, node: Node, a: Array) -> object:
     for batch in np.ndindex(*a.shape[:-2]):
         m = work[batch]
         for j in range(n - 1):
-            tau, v = _householder(m, j, j + 1)
+            tau, v = householder(m, j, j + 1)
             taus[(*batch, j)] = tau
             m[:, j + 1:] -= tau * np.outer(m[:, j + 1:] @ v, v.conj())
             m[j + 1:, j + 1:] -= np.conj(tau) * np.outer(v, v.conj() @ m[j + 1:, j + 1:])
@@ -124,7 +93,7 @@ def _hessenberg_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Seq
     n = ins[0].shape[-1]
     with independent(k, ins[0].shape[:-2]) as batch:
         m = bound(outs[0], batch)
-        _copied(k, bound(ins[0], batch), m)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [max(n - 1, 0)]) as [j]:
             tau = reflection(k, m, j, j + 1, n)
             outs[1].store([*batch, j], tau)
@@ -149,16 +118,8 @@ def _hessenberg_type(node: Node) -> Type:
     return TupleType((a.whole, a.like(max(a.rows - 1, 0)), a.each(S32)))
 
 
-hessenberg = declare(Op(
-    name="hessenberg",
-    dialect="library",
-    doc="A similar matrix with one diagonal below the main one, the Householder vectors below that, and their factors tau.",
-    kind=Kind.OPAQUE,
-    infer=_hessenberg_type,
-    reference=_hessenberg_reference,
-    nest=_hessenberg_nest,
-    cost=cost_of_factorization(10 / 3),
-))
+hessenberg = library("hessenberg", 10 / 3, _hessenberg_type, _hessenberg_reference, _hessenberg_nest,
+                     "A similar matrix with one diagonal below the main one, the Householder vectors below that, and their factors tau.")
 
 
 # ---------------------------------------------------------------- tridiagonal
@@ -170,7 +131,7 @@ def _tridiagonal_reference(run: Run, node: Node, a: Array) -> object:
     for batch in np.ndindex(*lead):
         m = work[batch]
         for j in range(n - 1):
-            tau, v = _householder(m, j, j + 1)
+            tau, v = householder(m, j, j + 1)
             taus[(*batch, j)], below[(*batch, j)] = tau, m[j + 1, j].real
             s = m[j + 1:, j + 1:]
             whole = np.tril(s, -1) + np.tril(s, -1).conj().T + np.diag(np.diag(s).real)
@@ -187,7 +148,7 @@ def _tridiagonal_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Se
     half = k.const(0.5, dtype)
     with independent(k, ins[0].shape[:-2]) as batch:
         m = bound(outs[0], batch)
-        _copied(k, bound(ins[0], batch), m)
+        m.copy(k, bound(ins[0], batch))
         with loops(k, [max(n - 1, 0)]) as [j]:
             tau = reflection(k, m, j, j + 1, n)
             outs[3].store([*batch, j], tau)
@@ -219,16 +180,9 @@ def _tridiagonal_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(part, a.rows), a.each(part, beside), a.like(beside), a.each(S32)))
 
 
-tridiagonal = declare(Op(
-    name="tridiagonal",
-    dialect="library",
-    doc="A tridiagonal matrix similar to a Hermitian one (its lower triangle is read): reflections, diagonal, the one below, tau.",
-    kind=Kind.OPAQUE,
-    infer=_tridiagonal_type,
-    reference=_tridiagonal_reference,
-    nest=_tridiagonal_nest,
-    cost=cost_of_factorization(4 / 3),
-))
+tridiagonal = library(
+    "tridiagonal", 4 / 3, _tridiagonal_type, _tridiagonal_reference, _tridiagonal_nest,
+    "A tridiagonal matrix similar to a Hermitian one (its lower triangle is read): reflections, diagonal, the one below, tau.")
 
 
 # ---------------------------------------------------------------- tridiagonal-solve
@@ -308,12 +262,6 @@ def _tridiagonal_solve_type(node: Node) -> Type:
 
 
 tridiagonal_solve = declare(Op(
-    name="tridiagonal-solve",
-    dialect="library",
-    doc="x with ``A x = b``, where A has three diagonals: below the main one (its first element is not read), the main one, above it.",
-    kind=Kind.OPAQUE,
-    infer=_tridiagonal_solve_type,
-    reference=_tridiagonal_solve_reference,
-    nest=_tridiagonal_solve_nest,
-    cost=lambda node: 8.0 * sum(t.elements for t in node.type.leaves() if hasattr(t, "elements")),
-))
+    "tridiagonal-solve", dialect="library", infer=_tridiagonal_solve_type, reference=_tridiagonal_solve_reference,
+    nest=_tridiagonal_solve_nest, cost=lambda node: 8.0 * sum(t.elements for t in node.type.leaves() if hasattr(t, "elements")),
+    doc="x with ``A x = b``, where A has three diagonals: below the main one (its first element is not read), the main one, above it."))

@@ -110,6 +110,13 @@ class Indexed:
         return [*batch, component][:self.indices_rank] if self.vector >= self.indices_rank else \
             [*batch[:self.vector], component, *batch[self.vector:]]
 
+    def within(self, batch: Sequence[T], inside: Sequence[T]) -> list[T | int]:
+        """The position in the operand of an element of a window that begins at 0 in all dimensions but the batching ones."""
+        at: list[T | int] = [0] * self.operand_rank
+        for d, i in (*zip(self.kept, inside, strict=True), *self.batch_places(batch).items()):
+            at[d] = i
+        return at
+
     def batch_places(self, batch: Sequence[T]) -> dict[int, T]:
         """The positions of an index vector in the operand's batching dimensions."""
         return {d: batch[i - (i > self.vector)] for d, i in self.batch}
@@ -147,11 +154,7 @@ def _gather_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) 
     if not operand.elements or 0 in sizes:
         return zero(k, operand.dtype)  # collapsed slices of size 0 have no element to read: zeros, as XLA returns for an empty operand
     batch, inside = how.parts(index)
-    at: list[Index] = [0] * operand.rank
-    for d, i in zip(how.kept, inside, strict=True):
-        at[d] = i
-    for d, i in how.batch_places(batch).items():
-        at[d] = i
+    at = how.within(batch, inside)
     for component, d in enumerate(how.to_operand):
         start = read(1, how.vector_index(batch, k.index(component)))
         found = clamped(k, start, shape[d] - sizes[d]) + at[d]
@@ -168,11 +171,7 @@ def _gather_reference(run: Run, node: Node, operand: Array, indices: Array) -> A
         return np.zeros(shape, operand.dtype)
     grids = np.indices(shape, sparse=True)
     batch, inside = how.parts(grids)
-    at: list[Any] = [0] * operand.ndim
-    for d, i in zip(how.kept, inside, strict=True):
-        at[d] = i
-    for d, i in how.batch_places(batch).items():
-        at[d] = i
+    at: list[Any] = how.within(batch, inside)
     for component, d in enumerate(how.to_operand):
         start = indices[tuple(how.vector_index(batch, component))]
         place = at[d] + clamp_starts(start, operand.shape[d] - sizes[d])
@@ -181,14 +180,8 @@ def _gather_reference(run: Run, node: Node, operand: Array, indices: Array) -> A
 
 
 gather = declare(Op(
-    name="gather",
-    doc="Slices of the operand, at starts given by an array of index vectors. Starts are clamped so that every slice fits.",
-    kind=Kind.INJECTIVE,
-    infer=_gather_type,
-    reference=_gather_reference,
-    element=_gather_element,
-    cost=no_cost,
-))
+    "gather", doc="Slices of the operand, at starts given by an array of index vectors. Starts are clamped so that every slice fits.",
+    kind=Kind.INJECTIVE, infer=_gather_type, reference=_gather_reference, element=_gather_element, cost=no_cost))
 
 
 # ---------------------------------------------------------------- scatter
@@ -294,11 +287,7 @@ def _scatter_places(how: Indexed, indices: Array, shape: Sequence[int], other: S
     grids = np.indices(other, sparse=True)
     batch, inside = how.parts(grids)
     extent = dict(zip(how.kept, (other[d] for d in how.window), strict=True))
-    at: list[Any] = [0] * len(shape)
-    for d, i in zip(how.kept, inside, strict=True):
-        at[d] = i
-    for d, i in how.batch_places(batch).items():
-        at[d] = i
+    at: list[Any] = how.within(batch, inside)
     valid = np.ones((1,) * len(other), bool)
     for component, d in enumerate(how.to_operand):
         start = indices[tuple(how.vector_index(batch, component))].astype(np.int64)
@@ -331,13 +320,6 @@ def _scatter_cost(node: Node) -> float:
 
 
 scatter = declare(Op(
-    name="scatter",
-    work="reduction",
+    "scatter", work="reduction", infer=_scatter_type, reference=_scatter_reference, nest=_scatter_nest, cost=_scatter_cost,
     doc="Updates combined into a copy of the operand at places that index vectors give: vector by vector in row-major order, each with its "
-        "whole window. A window that does not fit is skipped.",
-    kind=Kind.OPAQUE,
-    infer=_scatter_type,
-    reference=_scatter_reference,
-    nest=_scatter_nest,
-    cost=_scatter_cost,
-))
+        "whole window. A window that does not fit is skipped."))

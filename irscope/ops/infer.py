@@ -92,6 +92,14 @@ def kind_of(node: Node, t: TensorType, kinds: Sequence[str], what: str = "operan
         raise TypeFault(f"{node.op.name} needs {article} {what} of {wanted} type, but got {plain(t)}", "convert it first")
 
 
+def one_dimension(node: Node, field: attribute[tuple[int, ...]], says: str) -> int:
+    """The dimension that an attribute names, which must be one; ``says`` is the verb of the message."""
+    dimensions = attr(node, field)
+    if len(dimensions) != 1:
+        raise TypeFault(f"{node.op.name} {says} one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
+    return dimensions[0]
+
+
 def dimension(node: Node, number: int, rank: int, what: str) -> int:
     """A dimension number, which must be within a rank."""
     if not 0 <= number < rank:
@@ -140,13 +148,10 @@ def agree(node: Node, types: Sequence[TensorType]) -> TensorType:
     return TensorType(dtype, tuple(dims))
 
 
-def same_as(number: int) -> Infer:
-    """Inference for operators whose result has the type of one operand."""
-    def infer(node: Node) -> Type:
-        if number >= len(node.operands):
-            raise TypeFault(f"{node.op.name} needs an operand {number}, but has {len(node.operands)}")
-        return plain(node.operands[number].type)
-    return infer
+def same(node: Node) -> Type:
+    """Inference for operators whose result has the type of their one operand."""
+    arity(node, 1)
+    return plain(node.operands[0].type)
 
 
 def takes(node: Node, graph: Graph, count: int) -> None:
@@ -159,7 +164,12 @@ def takes(node: Node, graph: Graph, count: int) -> None:
 def passes(node: Node, graph: Graph, arguments: Sequence[Type]) -> None:
     """Check that a called computation takes arguments of these types."""
     takes(node, graph, len(arguments))
-    for number, (parameter, given) in enumerate(zip(graph.params, arguments, strict=True)):
+    passes_first(node, graph, arguments)
+
+
+def passes_first(node: Node, graph: Graph, arguments: Sequence[Type]) -> None:
+    """Check that the parameters of a called computation that have an argument have its type, and the other way round."""
+    for number, (parameter, given) in enumerate(zip(graph.params, arguments)):
         if not fits(parameter.type, given):
             raise TypeFault(f"{node.op.name} passes {plain(given)} to parameter {number} of {graph.name}, which is {plain(parameter.type)}")
 

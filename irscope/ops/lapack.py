@@ -5,8 +5,9 @@ Layouts of operands and results are column-major, which does not change the valu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from irscope.graph import Node, TensorType, TupleType
+from irscope.graph import NO_ATTRS, Node, TensorType, TupleType
 from irscope.graph.dtypes import S32
 from irscope.ops.calls import WrittenCall
 from irscope.ops.matrices import cost_of_factorization
@@ -66,14 +67,10 @@ def _library(call: WrittenCall, name: str, operands: Sequence[Node], types: Sequ
     return [call.element(made, i) for i in range(len(plain))]
 
 
-def _getrf(call: WrittenCall) -> Node | None:
+def _factored(call: WrittenCall, name: str, count: int, attrs: Mapping[str, bool] = NO_ATTRS) -> Node | None:
+    """A factorization of one stack of matrices, of which the call has ``count`` results or more."""
     arrays, types = _arrays(call), call.types()
-    return call.result(_library(call, "lu", arrays, types[:3], {})) if len(arrays) == 1 and len(types) >= 3 else None
-
-
-def _geqrf(call: WrittenCall) -> Node | None:
-    arrays, types = _arrays(call), call.types()
-    return call.result(_library(call, "qr", arrays, types[:2], {})) if len(arrays) == 1 and len(types) >= 2 else None
+    return call.result(_library(call, name, arrays, types[:count], attrs)) if len(arrays) == 1 and len(types) >= count else None
 
 
 def _orgqr(call: WrittenCall) -> Node | None:
@@ -86,10 +83,7 @@ def _orgqr(call: WrittenCall) -> Node | None:
 
 def _syevd(call: WrittenCall) -> Node | None:
     uplo = _option(call, "uplo", 0, {0: _UPPER, 1: ord("L")})
-    arrays, types = _arrays(call), call.types()
-    if uplo is None or len(arrays) != 1 or len(types) < 3:
-        return None
-    return call.result(_library(call, "eigh", arrays, types[:3], {"lower": uplo != _UPPER}))
+    return None if uplo is None else _factored(call, "eigh", 3, {"lower": uplo != _UPPER})
 
 
 def _gesdd(call: WrittenCall) -> Node | None:
@@ -123,17 +117,12 @@ def _geqp3(call: WrittenCall) -> Node | None:
 
 
 def _gehrd(call: WrittenCall) -> Node | None:
-    arrays, types, options = _arrays(call), call.types(), call.options()
-    if len(arrays) != 1 or len(types) < 3 or options.get("low", 1) != 1 or options.get("high", types[0].dims()[-1]) != types[0].dims()[-1]:
-        return None
-    return call.result(_library(call, "hessenberg", arrays, types[:3], {}))
+    options, n = call.options(), call.types()[0].dims()[-1]
+    return _factored(call, "hessenberg", 3) if options.get("low", 1) == 1 and options.get("high", n) == n else None
 
 
 def _sytrd(call: WrittenCall) -> Node | None:
-    arrays, types = _arrays(call), call.types()
-    if len(arrays) != 1 or len(types) < 5 or call.options().get("uplo") != ord("L"):
-        return None
-    return call.result(_library(call, "tridiagonal", arrays, types[:5], {}))
+    return _factored(call, "tridiagonal", 5) if call.options().get("uplo") == ord("L") else None
 
 
 def _gtsv(call: WrittenCall) -> Node | None:
@@ -163,8 +152,8 @@ def _geev(call: WrittenCall) -> Node | None:
 
 
 _ROUTINES: Mapping[str, tuple[Callable[[WrittenCall], Node | None], float]] = {
-    "potrf": (_potrf, 1 / 3), "trsm": (_trsm, 1.0), "getrf": (_getrf, 2 / 3),
-    "geqrf": (_geqrf, 4 / 3), "orgqr": (_orgqr, 4 / 3), "ungqr": (_orgqr, 4 / 3), "geqp3": (_geqp3, 2.0),
+    "potrf": (_potrf, 1 / 3), "trsm": (_trsm, 1.0), "getrf": (partial(_factored, name="lu", count=3), 2 / 3),
+    "geqrf": (partial(_factored, name="qr", count=2), 4 / 3), "orgqr": (_orgqr, 4 / 3), "ungqr": (_orgqr, 4 / 3), "geqp3": (_geqp3, 2.0),
     "syevd": (_syevd, 9.0), "heevd": (_syevd, 9.0), "gesdd": (_gesdd, 20.0), "gesvd": (_gesdd, 20.0),
     "gehrd": (_gehrd, 10 / 3), "sytrd": (_sytrd, 4 / 3), "hetrd": (_sytrd, 4 / 3), "gtsv": (_gtsv, 0.0),
     "gees": (_gees, 25.0), "geev": (_geev, 30.0),

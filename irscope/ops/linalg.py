@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
+from irscope.graph import Dim, Node, Op, TensorType, Type
 from irscope.graph.dtypes import PRED
 from irscope.graph.node import ArrayView, Emitter, Index, Run, Value
 from irscope.lazy import Array, np
@@ -91,15 +91,8 @@ def _cholesky_cost(node: Node) -> float:
 
 
 cholesky = declare(Op(
-    name="cholesky",
-    work="contraction",
-    doc="The triangular factor L with ``L L^H = a`` (or the upper one), zero elsewhere; NaN where a matrix is not positive definite.",
-    kind=Kind.OPAQUE,
-    infer=_cholesky_type,
-    reference=_cholesky_reference,
-    nest=_cholesky_nest,
-    cost=_cholesky_cost,
-))
+    "cholesky", work="contraction", infer=_cholesky_type, reference=_cholesky_reference, nest=_cholesky_nest, cost=_cholesky_cost,
+    doc="The triangular factor L with ``L L^H = a`` (or the upper one), zero elsewhere; NaN where a matrix is not positive definite."))
 
 
 # ---------------------------------------------------------------- triangular-solve
@@ -188,12 +181,6 @@ def _triangular_solve_cost(node: Node) -> float:
 
 
 triangular_solve = declare(Op(
-    name="triangular-solve",
-    work="contraction",
-    doc="x with ``op(a) x = b``, or ``x op(a) = b``, for triangular a. Only the named triangle is read; no diagonal when it is unit.",
-    kind=Kind.OPAQUE,
-    infer=_triangular_solve_type,
-    reference=_triangular_solve_reference,
-    nest=_triangular_solve_nest,
-    cost=_triangular_solve_cost,
-))
+    "triangular-solve", work="contraction", infer=_triangular_solve_type, reference=_triangular_solve_reference,
+    nest=_triangular_solve_nest, cost=_triangular_solve_cost,
+    doc="x with ``op(a) x = b``, or ``x op(a) = b``, for triangular a. Only the named triangle is read; no diagonal when it is unit."))

@@ -1,38 +1,54 @@
-"""Loops with a known number of trips, for expansions that must go step by step."""
+"""Loops of a known or computed number of steps, for expansions that must go step by step."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from irscope.graph import Builder, Graph, Node, TupleType
-from irscope.graph.dtypes import S32
+from irscope.graph.dtypes import S32, S64
 from irscope.ops.registry import get
 from irscope.ops.tensors import Tensors
 
 Step = Callable[[Tensors, Node, list[Node]], Sequence[Node]]
-"""One trip: the algebra of the body, the number of the trip (s32), and the values before -> the values after it."""
+"""One step: the algebra of the body, the number of the step, and the values before -> the values after it.
+
+A body is closed: the values that a step reads are part of the state, and it returns those that it does not change. Types do not change.
+"""
 
 
 def counted(t: Tensors, trips: int, state: Sequence[Node], step: Step, name: str = "loop") -> list[Node]:
-    """``state`` after this many trips, as a ``while``; ``notes["trips"]`` of its body is their number.
+    """``state`` after this many steps, which an s32 counts; ``notes["trips"]`` of the body is their number."""
+    def test(inner: Tensors, parts: list[Node]) -> Node:
+        return inner.compare("LT", parts[0], inner.array(trips, S32))
 
-    A body is closed: the values that a trip reads are part of the state, and it returns those that it does not change. Types do not change.
-    """
-    start = [t.array(0, S32), *state]
-    type = TupleType(tuple(node.type for node in start))
+    def body(inner: Tensors, parts: list[Node]) -> list[Node]:
+        return [inner.plus(parts[0], 1), *step(inner, parts[0], parts[1:])]
+    made = _while(t, [t.array(0, S32), *state], f"{name}.", test, body)
+    made.bodies[1].notes["trips"] = trips
+    return [t.part(made, i + 1) for i in range(len(state))]
 
-    def inside(which: str) -> tuple[Graph, Tensors, list[Node]]:
-        graph = Graph(f"{name}.{which}")
-        builder = Builder(graph)
-        builder.at = t.builder.at
-        whole = builder.param(get("parameter"), type, "state")
-        inner = Tensors(builder)
-        return graph, inner, [inner.part(whole, i) for i in range(len(start))]
-    condition, inner, parts = inside("condition")
-    condition.root = inner.compare("LT", parts[0], inner.array(trips, S32))
-    body, inner, parts = inside("body")
-    made = [inner.plus(parts[0], 1), *step(inner, parts[0], parts[1:])]
-    body.root = inner.emit("tuple", made, type=type)
-    body.notes["trips"] = trips
-    first = t.emit("tuple", start, type=type)
-    last = t.emit("while", (first,), {}, (condition, body), type)
-    return [t.part(last, i + 1) for i in range(len(state))]
+
+def repeat(t: Tensors, count: Node, state: Sequence[Node], step: Step) -> list[Node]:
+    """``state`` after ``count`` (an s64 scalar) steps."""
+    def test(inner: Tensors, parts: list[Node]) -> Node:
+        return inner.compare("LT", parts[0], parts[1])
+
+    def body(inner: Tensors, parts: list[Node]) -> list[Node]:
+        return [inner.plus(parts[0], 1), parts[1], *step(inner, parts[0], parts[2:])]
+    made = _while(t, [t.array(0, S64), count, *state], "", test, body)
+    return [t.part(made, i + 2) for i in range(len(state))]
+
+
+def _while(t: Tensors, start: Sequence[Node], prefix: str, test: Callable[[Tensors, list[Node]], Node],
+           step: Callable[[Tensors, list[Node]], list[Node]]) -> Node:
+    """A ``while`` over a tuple; what is computed in its bodies stands for the nodes that the loop stands for."""
+    type = TupleType(tuple(x.type for x in start))
+    bodies = []
+    for name in ("condition", "body"):
+        graph = Graph(prefix + name)
+        inner = Tensors(Builder(graph))
+        inner.builder.at = t.builder.at
+        whole = inner.builder.param(get("parameter"), type, "state")
+        parts = [inner.part(whole, i) for i in range(len(start))]
+        graph.root = test(inner, parts) if name == "condition" else inner.emit("tuple", step(inner, parts), type=type)
+        bodies.append(graph)
+    return t.emit("while", (t.emit("tuple", start, type=type),), {}, bodies, type)

@@ -4,11 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from irscope.graph import DType, Node, TensorType
+from irscope.graph import DType, Node, Op, TensorType, Type
 from irscope.graph.dtypes import C64, F32, F64
-from irscope.graph.node import ArrayView, Emitter, Index, Value
+from irscope.graph.node import ArrayView, Emitter, Index, NestMeaning, Reference, Value
 from irscope.ops import infer
 from irscope.ops.faults import TypeFault
+from irscope.ops.nests import loops
+from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, size
 
 Shape = tuple[int, ...]
@@ -96,6 +98,27 @@ class StackedMatrix:
         self.view.store([*self.batch, i, j], value)
 
 
+    def transpose(self) -> StackedMatrix:
+        """A view of a square matrix with its rows as columns."""
+        return TransposedMatrix(self.view, self.batch)
+
+    def copy(self, k: Emitter, source: StackedMatrix) -> None:
+        """Write all elements of another matrix."""
+        with loops(k, self.view.shape[-2:]) as [i, j]:
+            self.store(i, j, source.load(i, j))
+
+
+@dataclass(frozen=True, slots=True)
+class TransposedMatrix(StackedMatrix):
+    """A square matrix with its rows as columns."""
+
+    def load(self, i: Index, j: Index) -> Value:
+        return self.view.load([*self.batch, j, i])
+
+    def store(self, i: Index, j: Index, value: Value) -> None:
+        self.view.store([*self.batch, j, i], value)
+
+
 def bound(view: ArrayView, batch: Sequence[Value]) -> StackedMatrix:
     """The matrix of a stack at a place."""
     return StackedMatrix(view, tuple(batch))
@@ -149,3 +172,8 @@ def cost_of_factorization(share: float) -> Callable[[Node], float]:
         smaller = min((size(d) or 1 for d in t.shape[-2:]), default=1)
         return share * t.elements * smaller * (4 if t.dtype.is_complex else 1)
     return cost
+
+
+def library(name: str, share: float, infer: Callable[[Node], Type], reference: Reference, nest: NestMeaning, doc: str) -> Op:
+    """Declare a factorization that libraries provide by custom calls; ``share`` is that of its cost."""
+    return declare(Op(name, "library", doc, infer=infer, reference=reference, nest=nest, cost=cost_of_factorization(share)))

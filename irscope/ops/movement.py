@@ -10,7 +10,7 @@ from irscope.lazy import Array, np
 from irscope.ops.attributes import Broadcast, Reverse, Transpose
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
-from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain
+from irscope.ops.infer import arity, array, attr, declared_array, dimension, distinct, plain, same
 from irscope.ops.numerics import dtype_of_result, reinterpreted
 from irscope.ops.registry import declare
 from irscope.ops.shapes import elements, merge, same_size
@@ -155,8 +155,7 @@ def memory_order(t: TensorType) -> tuple[int, ...]:
 
 
 def _bitcast(run: Run, node: Node, x: Array) -> Array:
-    source, target = node.operands[0].type, node.type
-    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    source, target = array(node, 0), declared_array(node)
     memory = np.asarray(x).transpose(memory_order(source)).reshape(-1)
     if source.dtype is not target.dtype:
         memory = reinterpreted(memory, source.dtype, target.dtype)
@@ -167,8 +166,7 @@ def _bitcast(run: Run, node: Node, x: Array) -> Array:
 
 def _bitcast_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     """For equal widths; expansion turns others into a bitcast-convert."""
-    source, target = node.operands[0].type, node.type
-    assert isinstance(source, TensorType) and isinstance(target, TensorType)
+    source, target = array(node, 0), declared_array(node)
     into, out = memory_order(target), memory_order(source)
     found = reindexed(k, [target.dims()[d] for d in into], [source.dims()[d] for d in out], [index[d] for d in into])
     places = dict(zip(out, found, strict=True))
@@ -223,11 +221,6 @@ reverse = declare(Op(
 
 # ---- copy
 
-def _infer_copy(node: Node) -> Type:
-    arity(node, 1)
-    return plain(node.operands[0].type)
-
-
 copy = declare(Op(
     "copy", work="movement", doc="The same value in memory of its own; the layout may change.", kind=Kind.ELEMENTWISE,
-    infer=_infer_copy, reference=lambda run, node, x: x, scalar=lambda k, node, x: k.convert(x, dtype_of_result(node)), cost=no_cost))
+    infer=same, reference=lambda run, node, x: x, scalar=lambda k, node, x: k.convert(x, dtype_of_result(node)), cost=no_cost))

@@ -11,7 +11,6 @@ from irscope.graph import Builder, DType, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64
 from irscope.graph.node import Run
 from irscope.lazy import Array, np
-from irscope.ops import building
 from irscope.ops.attributes import BatchNorm
 from irscope.ops.building import apply, broadcast, convert, full, sum_over, type_of
 from irscope.ops.faults import TypeFault
@@ -119,7 +118,7 @@ def _expand_training(builder: Builder, node: Node, operands: Sequence[Node], raw
     mean = f.mean(x)
     centred = f.do("subtract", x, f.spread(mean))
     variance = f.mean(f.do("multiply", centred, centred))
-    return building.apply(builder, "tuple", *f.narrowed(f.normalised(centred, scale, offset, variance), mean, variance))
+    return apply(builder, "tuple", *f.narrowed(f.normalised(centred, scale, offset, variance), mean, variance))
 
 
 def _expand_inference(builder: Builder, node: Node, operands: Sequence[Node], raw: Raw) -> Node:
@@ -146,7 +145,7 @@ def _expand_grad(builder: Builder, node: Node, operands: Sequence[Node], raw: Ra
     level = f.do("divide", to_offset, count)
     inner = f.do("subtract", f.do("subtract", gradient, f.spread(level)), f.do("multiply", centred, f.spread(slope)))
     to_x = f.do("multiply", inner, f.spread(f.do("multiply", scale, inverse)))
-    return building.apply(builder, "tuple", *f.narrowed(to_x, to_scale, to_offset))
+    return apply(builder, "tuple", *f.narrowed(to_x, to_scale, to_offset))
 
 
 # ---- references

@@ -260,11 +260,6 @@ def erf(x: Array) -> Array:
     return np.asarray(np.frompyfunc(_erf, 1, 1)(x.astype(np.float64))).astype(np.float64).astype(x.dtype)
 
 
-def log_plus_one(x: Array) -> Array:
-    """``log(1 + x)``, exact near 0."""
-    return np.log1p(x)
-
-
 def bitwise_not(x: Array) -> Array:
     """All bits inverted; logical on pred."""
     return np.logical_not(x) if x.dtype.kind == "b" else np.invert(x)
@@ -312,34 +307,25 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
 
     ``x`` is f16, bf16, f32 or f64; NaN stays NaN while a mantissa bit is left.
     """
-    info = dtype_of(x.dtype).fraction
-    bits = x.dtype.itemsize * 8
-    word = np.dtype(f"u{x.dtype.itemsize}")
+    dtype, word = dtype_of(x.dtype), np.dtype(f"u{x.dtype.itemsize}")
+    mantissa, exponent = dtype.fraction, dtype.exponent
     pattern = np.asarray(x).reshape(-1).view(word)
 
     def const(value: int) -> Array:
         return np.asarray(value, word)
-    exponent_width = bits - 1 - info
-    magnitude = pattern & const((1 << bits - 1) - 1)
-    sign_bit = pattern & const(1 << bits - 1)
+    infinity = const((1 << exponent) - 1 << mantissa)
+    magnitude, sign_bit = pattern & const((1 << dtype.bits - 1) - 1), pattern & const(1 << dtype.bits - 1)
     result = magnitude
-    if mantissa_bits < info:
-        last = const(info - mantissa_bits)
-        odd = (magnitude >> last) & const(1)
-        rounded = magnitude + odd + const((1 << info - mantissa_bits - 1) - 1)
-        result = rounded & const(~((1 << info - mantissa_bits) - 1) & (1 << bits) - 1)
-    if exponent_bits < exponent_width:
-        bias, small_bias = (1 << exponent_width - 1) - 1, (1 << exponent_bits - 1) - 1
-        exponent = result >> const(info)
-        infinity = const((1 << exponent_width) - 1 << info)
-        result = np.where(exponent > bias + small_bias, infinity, result)
-        result = np.where(exponent <= bias - small_bias, const(0), result)
-    result = result | sign_bit
-    nan = magnitude > const((1 << exponent_width) - 1 << info)
-    if mantissa_bits > 0:
-        result = np.where(nan, pattern, result)
-    else:
-        result = np.where(nan, sign_bit | const((1 << exponent_width) - 1 << info), result)
+    if mantissa_bits < mantissa:
+        dropped = mantissa - mantissa_bits
+        odd = (magnitude >> const(dropped)) & const(1)
+        rounded = magnitude + odd + const((1 << dropped - 1) - 1)
+        result = rounded & const(~((1 << dropped) - 1) & (1 << dtype.bits) - 1)
+    if exponent_bits < exponent:
+        bias, small_bias = (1 << exponent - 1) - 1, (1 << exponent_bits - 1) - 1
+        stored = result >> const(mantissa)
+        result = np.where(stored > bias + small_bias, infinity, np.where(stored <= bias - small_bias, const(0), result))
+    result = np.where(magnitude > infinity, pattern if mantissa_bits > 0 else sign_bit | infinity, result | sign_bit)
     return result.astype(word).view(x.dtype).reshape(np.shape(x))
 
 

@@ -10,7 +10,17 @@ from irscope.graph.node import Emitter, Read, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import RaggedDot
-from irscope.ops.contraction import DotDims, contracted_dtype, dot_cost, matmul, multiply_add, operand_shapes, result_dtype, sum_type
+from irscope.ops.contraction import (
+    DotDims,
+    contracted_dtype,
+    dot_cost,
+    dot_element,
+    matmul,
+    multiply_add,
+    operand_shapes,
+    result_dtype,
+    sum_type,
+)
 from irscope.ops.faults import TypeFault
 from irscope.ops.nests import as_index, below, both, guard, loops, not_below, zero
 from irscope.ops.numerics import convert
@@ -111,14 +121,11 @@ def _without(dims: DotDims, group: int) -> DotDims:
 def _ragged_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
     dims = _ragged_dims(node)
     d, role = _ragged(node)
+    if role == "batch":
+        return dot_element(k, node, index, read)
     shape, _ = operand_shapes(node)
     total = k.reg(sum_type(node), zero(k, sum_type(node)))
     depth = [shape[c] for c in dims.lhs_contracting]
-    if role == "batch":
-        with loops(k, depth) as at:
-            left, right = dims.places(index, at)
-            multiply_add(k, total, read(0, left), read(1, right))
-        return k.convert(total.get(), result_dtype(node))
     prefix = _prefix(node, dims)
     sizes = infer.array(node, 2)
     count = sizes.dims()[-1]
@@ -162,11 +169,6 @@ def _free_places(node: Node, dims: DotDims, index: Sequence[object], at: Sequenc
 
 
 ragged_dot = declare(Op(
-    name="ragged-dot",
-    doc="A dot whose rows (or depth, or batch) form consecutive groups of given sizes; each group is multiplied with its own right side.",
-    kind=Kind.CONTRACTION,
-    infer=_ragged_dot_type,
-    reference=_ragged_dot_reference,
-    element=_ragged_dot_element,
+    "ragged-dot", kind=Kind.CONTRACTION, infer=_ragged_dot_type, reference=_ragged_dot_reference, element=_ragged_dot_element,
     cost=dot_cost,
-))
+    doc="A dot whose rows (or depth, or batch) form consecutive groups of given sizes; each group is multiplied with its own right side."))

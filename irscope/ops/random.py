@@ -1,7 +1,7 @@
 """Random bits: three-fry and Philox bit for bit as XLA computes them; rng and the hidden state have only types.
 
 Both generators turn a counter into a few words with only 32-bit sums, products, exclusive or and rotations. They are written
-once, over :class:`Words`, and computed with numpy or emitted as code.
+once, over words that are arrays of numpy or values of an emitter, with what :class:`WordArithmetic` has beside their operators.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol, TypeVar
 
-from irscope.graph import DType, Effect, Kind, Node, Op, TensorType, TupleType, Type, tensor
+from irscope.graph import DType, Effect, Node, Op, TensorType, TupleType, Type, tensor
 from irscope.graph.dtypes import U32, U64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
@@ -17,20 +17,18 @@ from irscope.ops import infer
 from irscope.ops.attributes import Random
 from irscope.ops.costs import result_elements
 from irscope.ops.faults import TypeFault
+from irscope.ops.formula import FormulaTerm
 from irscope.ops.nests import below, guard, independent, split
 from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, size
 
-W = TypeVar("W")
+W = TypeVar("W", Array, FormulaTerm)
 
 
-class Words(Protocol[W]):
-    """Arithmetic of unsigned integers that wrap."""
+class WordArithmetic(Protocol[W]):
+    """Numbers as words, and products of two words (upper and lower)."""
 
     def const(self, value: int) -> W: ...
-    def add(self, x: W, y: W) -> W: ...
-    def xor(self, x: W, y: W) -> W: ...
-    def rotate(self, x: W, distance: int) -> W: ...
     def product(self, x: W, factor: int) -> tuple[W, W]: ...
 
 
@@ -39,16 +37,6 @@ class ArrayWords:
 
     def const(self, value: int) -> Array:
         return np.asarray(np.uint32(value))
-
-    def add(self, x: Array, y: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.asarray(x + y)
-
-    def xor(self, x: Array, y: Array) -> Array:
-        return np.asarray(x ^ y)
-
-    def rotate(self, x: Array, distance: int) -> Array:
-        return np.asarray((x << np.uint32(distance)) | (x >> np.uint32(32 - distance)))
 
     def product(self, x: Array, factor: int) -> tuple[Array, Array]:
         whole = np.asarray(x, np.uint64) * np.uint64(factor)
@@ -61,45 +49,39 @@ class CodeWords:
     def __init__(self, k: Emitter) -> None:
         self.k = k
 
-    def const(self, value: int) -> Value:
-        return self.k.const(value, U32)
+    def const(self, value: int) -> FormulaTerm:
+        return FormulaTerm(self.k, self.k.const(value, U32))
 
-    def add(self, x: Value, y: Value) -> Value:
-        return self.k.binary("add", x, y)
-
-    def xor(self, x: Value, y: Value) -> Value:
-        return self.k.binary("xor", x, y)
-
-    def rotate(self, x: Value, distance: int) -> Value:
-        up = self.k.binary("shl", x, self.const(distance))
-        return self.k.binary("or", up, self.k.binary("shr_logical", x, self.const(32 - distance)))
-
-    def product(self, x: Value, factor: int) -> tuple[Value, Value]:
-        whole = self.k.binary("mul", self.k.convert(x, U64), self.k.const(factor, U64))
-        return self.k.convert(self.k.binary("shr_logical", whole, self.k.const(32, U64)), U32), self.k.convert(whole, U32)
+    def product(self, x: FormulaTerm, factor: int) -> tuple[FormulaTerm, FormulaTerm]:
+        low, high = _code_pair(self.k, self.k.binary("mul", self.k.convert(x.value, U64), self.k.const(factor, U64)))
+        return high, low
 
 
-def three_fry(w: Words[W], counter: tuple[W, W], key: tuple[W, W]) -> tuple[W, W]:
+def _rotation(w: WordArithmetic[W], x: W, distance: int) -> W:
+    return x << w.const(distance) | x >> w.const(32 - distance)
+
+
+def three_fry(w: WordArithmetic[W], counter: tuple[W, W], key: tuple[W, W]) -> tuple[W, W]:
     """Threefry2x32 with 20 rounds (Salmon et al. 2011)."""
-    keys = [*key, w.xor(w.xor(w.const(0x1BD11BDA), key[0]), key[1])]
-    x, y = w.add(counter[0], keys[0]), w.add(counter[1], keys[1])
+    keys: list[W] = [key[0], key[1], w.const(0x1BD11BDA) ^ key[0] ^ key[1]]
+    x, y = counter[0] + keys[0], counter[1] + keys[1]
     for block in range(5):
         for rotation in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
-            x = w.add(x, y)
-            y = w.xor(x, w.rotate(y, rotation))
-        x = w.add(x, keys[(block + 1) % 3])
-        y = w.add(w.add(y, keys[(block + 2) % 3]), w.const(block + 1))
+            x = x + y
+            y = x ^ _rotation(w, y, rotation)
+        x = x + keys[(block + 1) % 3]
+        y = y + keys[(block + 2) % 3] + w.const(block + 1)
     return x, y
 
 
-def philox(w: Words[W], counter: Sequence[W], key: tuple[W, W]) -> list[W]:
+def philox(w: WordArithmetic[W], counter: Sequence[W], key: tuple[W, W]) -> list[W]:
     """Philox4x32 with 10 rounds (Salmon et al. 2011)."""
     a, b, c, d = counter
     low, high = key
     for _ in range(10):
         first, second = w.product(a, 0xD2511F53), w.product(c, 0xCD9E8D57)
-        a, b, c, d = w.xor(w.xor(second[0], b), low), second[1], w.xor(w.xor(first[0], d), high), first[1]
-        low, high = w.add(low, w.const(0x9E3779B9)), w.add(high, w.const(0xBB67AE85))
+        a, b, c, d = second[0] ^ b ^ low, second[1], first[0] ^ d ^ high, first[1]
+        low, high = low + w.const(0x9E3779B9), high + w.const(0xBB67AE85)
     return [a, b, c, d]
 
 
@@ -188,7 +170,7 @@ def _three_fry_array(t: TensorType, state: Array) -> Array:
     chosen, half = (0, shape) if wide else _halves(shape)
     with np.errstate(over="ignore"):
         counter = state[1] + np.arange(prod(half), dtype=np.uint64)
-    x, y = three_fry(words, _pair(counter), _pair(state[0]))
+        x, y = three_fry(words, _pair(counter), _pair(state[0]))
     if wide:
         return _as_bits((x.astype(np.uint64) | (y.astype(np.uint64) << np.uint64(32))).reshape(shape), t.dtype)
     both = np.stack([x.reshape(half), y.reshape(half)], chosen + 1)
@@ -205,7 +187,7 @@ def _philox_array(t: TensorType, state: Array) -> Array:
     with np.errstate(over="ignore"):
         low = start + blocks
         high = upper + (low < start).astype(np.uint64)
-    drawn: list[Array] = philox(ArrayWords(), (*_pair(low), *_pair(high)), _pair(state[0]))
+        drawn: list[Array] = philox(ArrayWords(), (*_pair(low), *_pair(high)), _pair(state[0]))
     words = np.stack(drawn, -1).reshape(-1)
     if t.dtype.bits == 64:
         words = words[0::2].astype(np.uint64) | (words[1::2].astype(np.uint64) << np.uint64(32))
@@ -232,18 +214,19 @@ def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], ou
         outs[0].store([k.index(i)], word)
 
 
-def _code_pair(k: Emitter, word: Value) -> tuple[Value, Value]:
-    return k.convert(word, U32), k.convert(k.binary("shr_logical", word, k.const(32, U64)), U32)
+def _code_pair(k: Emitter, word: Value) -> tuple[FormulaTerm, FormulaTerm]:
+    high = k.binary("shr_logical", word, k.const(32, U64))
+    return FormulaTerm(k, k.convert(word, U32)), FormulaTerm(k, k.convert(high, U32))
 
 
-def _joined(k: Emitter, low: Value, high: Value) -> Value:
-    return k.binary("or", k.convert(low, U64), k.binary("shl", k.convert(high, U64), k.const(32, U64)))
+def _joined(k: Emitter, low: FormulaTerm, high: FormulaTerm) -> FormulaTerm:
+    return FormulaTerm(k, k.convert(low.value, U64)) | FormulaTerm(k, k.convert(high.value, U64)) << 32
 
 
-def _store_bits(k: Emitter, out: ArrayView, at: Sequence[Value], word: Value) -> None:
+def _store_bits(k: Emitter, out: ArrayView, at: Sequence[Value], word: FormulaTerm) -> None:
     """The element that a word becomes: a reinterpreted word, or its low bits."""
     unsigned = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[out.dtype.storage]
-    narrow = k.convert(word, tensor(unsigned).dtype)
+    narrow = k.convert(word.value, tensor(unsigned).dtype)
     out.store(at, narrow if narrow.dtype is out.dtype else k.bitcast(narrow, out.dtype))
 
 
@@ -285,15 +268,9 @@ def _philox_nest(k: Emitter, state: Sequence[Value], out: ArrayView) -> None:
 
 
 rng_bit_generator = declare(Op(
-    name="rng-bit-generator",
-    work="elementwise",
-    doc="Random bits and the next state, from a state: three-fry, or Philox (which rng_default is).",
-    kind=Kind.OPAQUE,
-    infer=_rng_bit_generator_type,
-    reference=_rng_bit_generator_reference,
-    nest=_rng_bit_generator_nest,
-    cost=result_elements,
-))
+    "rng-bit-generator", work="elementwise", infer=_rng_bit_generator_type, reference=_rng_bit_generator_reference,
+    nest=_rng_bit_generator_nest, cost=result_elements,
+    doc="Random bits and the next state, from a state: three-fry, or Philox (which rng_default is)."))
 
 
 # ---------------------------------------------------------------- rng, and its state
@@ -312,20 +289,9 @@ def _rng_type(node: Node) -> Type:
 
 
 rng = declare(Op(
-    name="rng",
-    work="elementwise",
-    doc="Random numbers of a hidden state. They cannot be reproduced, so they have types but no value: irscope does not run them.",
-    kind=Kind.OPAQUE,
-    effect=Effect.WRITES,
-    infer=_rng_type,
-    cost=result_elements,
-))
+    "rng", work="elementwise", effect=Effect.WRITES, infer=_rng_type, cost=result_elements,
+    doc="Random numbers of a hidden state. They cannot be reproduced, so they have types but no value: irscope does not run them."))
 
 rng_get_and_update_state = declare(Op(
-    name="rng-get-and-update-state",
-    doc="The hidden state of the random numbers, which grows by delta. It outlives a run, so irscope does not run it.",
-    kind=Kind.OPAQUE,
-    effect=Effect.WRITES,
-    infer=lambda node: infer.plain(infer.declared_array(node)),
-    cost=lambda node: 0.0,
-))
+    "rng-get-and-update-state", effect=Effect.WRITES, infer=lambda node: infer.plain(infer.declared_array(node)), cost=lambda node: 0.0,
+    doc="The hidden state of the random numbers, which grows by delta. It outlives a run, so irscope does not run it."))

@@ -9,7 +9,7 @@ from irscope.graph import Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.node import Emitter, Read, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Reduce
-from irscope.ops.bodies import COMBINERS, combine, combiner, identity, over_arrays, parameter_dtypes, scalar_results
+from irscope.ops.bodies import accumulate, combine, combiner, identity, over_arrays, parameter_dtypes, scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, and_, maximum, minimum, multiply, or_, xor
 from irscope.ops.faults import TypeFault
@@ -105,20 +105,12 @@ def _element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Valu
     # An init value may be of a narrower type than the accumulator, which is of the type of the result.
     # A body of several operators runs on the types of its parameters.
     types = [t for t in node.type.leaves() if isinstance(t, TensorType)]
-    params = parameter_dtypes(node.bodies[0])
-    dtypes = params[:n] if op is None else [fold_type(t.dtype, op, prod(dims[d] for d in reduced)) for t in types]
+    dtypes = parameter_dtypes(node.bodies[0])[:n] if op is None else [fold_type(t.dtype, op, prod(dims[d] for d in reduced)) for t in types]
     totals = [k.reg(dtype, k.convert(init, dtype)) for dtype, init in zip(dtypes, inits, strict=True)]
     with loops(k, [dims[d] for d in sorted(reduced)]) as steps:
         along, across = iter(steps), iter(index)
         place = [next(along) if d in reduced else next(across) for d in range(len(dims))]
-        elements = [read(i, place) for i in range(n)]
-        if op is not None:
-            totals[0].set(k.binary(COMBINERS[op], totals[0].get(), k.convert(elements[0], dtypes[0])))
-        else:
-            given = [k.convert(e, dtype) for e, dtype in zip(elements, params[n:], strict=True)]
-            made = k.inline(node.bodies[0], [*(t.get() for t in totals), *given])
-            for total, value, dtype in zip(totals, made, dtypes, strict=True):
-                total.set(k.convert(value, dtype))
+        accumulate(k, node.bodies[0], totals, [read(i, place) for i in range(n)], op)
     results = [k.convert(total.get(), t.dtype) for total, t in zip(totals, types, strict=True)]
     return results if isinstance(node.type, TupleType) else results[0]
 

@@ -1,21 +1,21 @@
 """scan: a loop along one dimension that carries values from slice to slice and stacks its outputs."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import Builder, Dim, Graph, Kind, Node, Op, TensorType, TupleType, Type, copy_node, tensor
-from irscope.graph.dtypes import PRED
+from irscope.graph import Builder, Dim, Graph, Node, Op, TensorType, TupleType, Type, copy_node
+from irscope.graph.dtypes import S32
 from irscope.graph.node import ArrayView, Emitter, Run
 from irscope.lazy import Array, np
 from irscope.ops import attributes, hlo, infer
-from irscope.ops.attrs import Literal
 from irscope.ops.bodies import scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.faults import TypeFault
-from irscope.ops.registry import declare, get
+from irscope.ops.registry import declare
 from irscope.ops.shapes import fits, size
+from irscope.ops.tensors import Tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,78 +112,64 @@ def _scan_expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Ma
     scan_ = ScanParts.of(node)
     if _is_scalar(scan_):
         return None
-    counter = tensor("s32")
-    stacked = scan_.stacked()
-    zeros = [builder.add(get("broadcast"), (_constant(builder, 0, TensorType(t.dtype, ())),), {"dimensions": ()}, t) for t in stacked]
+    t = Tensors(builder)
+    zeros = [t.emit("broadcast", (t.array(0, type.dtype),), {"dimensions": ()}, type=type) for type in scan_.stacked()]
     n = len(scan_.inputs)
-    begin = [_constant(builder, 0, counter), *zeros, *operands[n:], *operands[:n]]
-    state = builder.add(get("tuple"), begin)
-    loop = builder.add(get("while"), (state,), {}, state.type, (_condition(scan_, state.type), _step(scan_, state.type)), node.name)
-    results = [_element(builder, loop, 1 + i) for i in range(len(stacked) + len(scan_.inits))]
-    return builder.add(get("tuple"), results) if isinstance(node.type, TupleType) else results[0]
+    state = t.emit("tuple", [t.array(0, S32), *zeros, *operands[n:], *operands[:n]])
+    loop = builder.add(hlo.while_, (state,), {}, state.type, (_condition(scan_, state.type), _step(scan_, state.type)), node.name)
+    results = [t.part(loop, 1 + i) for i in range(len(zeros) + len(scan_.inits))]
+    return t.emit("tuple", results) if isinstance(node.type, TupleType) else results[0]
 
 
-def _constant(builder: Builder, value: int, t: TensorType) -> Node:
-    return builder.add(get("constant"), (), {"literal": Literal.of(np.asarray(value, t.dtype.numpy()), t)}, t)
-
-
-def _element(builder: Builder, whole: Node, index: int) -> Node:
-    assert isinstance(whole.type, TupleType)
-    return builder.add(get("get-tuple-element"), (whole,), {"index": index}, whole.type.elements[index])
+def _body(name: str, state: Type) -> tuple[Tensors, Node]:
+    """The algebra of a body, and its parameter."""
+    t = Tensors(Builder(Graph(name)))
+    return t, t.builder.param(hlo.parameter, state, "state")
 
 
 def _condition(scan_: ScanParts, state: Type) -> Graph:
-    graph = Graph(scan_.body.name + ".condition")
-    builder = Builder(graph)
-    counter = _element(builder, builder.param(get("parameter"), state, "state"), 0)
-    limit = _constant(builder, size(scan_.length) or 0, tensor("s32"))
-    graph.root = builder.add(get("compare"), (counter, limit), {"direction": "LT"}, TensorType(PRED, ()))
-    return graph
+    t, whole = _body(scan_.body.name + ".condition", state)
+    t.builder.graph.root = t.compare("LT", t.part(whole, 0), t.array(np.asarray(size(scan_.length) or 0, np.int32), S32))
+    return t.builder.graph
 
 
 def _step(scan_: ScanParts, state: Type) -> Graph:
-    graph = Graph(scan_.body.name + ".step")
-    builder = Builder(graph)
-    whole = builder.param(get("parameter"), state, "state")
+    t, whole = _body(scan_.body.name + ".step", state)
     count, n = len(scan_.outputs), len(scan_.inputs)
-    parts = [_element(builder, whole, i) for i in range(1 + count + len(scan_.inits) + n)]
+    parts = [t.part(whole, i) for i in range(1 + count + len(scan_.inits) + n)]
     counter, outs, carries, inputs = parts[0], parts[1:1 + count], parts[1 + count:-n], parts[-n:]
-    here = counter
-    if scan_.reverse:
-        last = _constant(builder, (size(scan_.length) or 1) - 1, tensor("s32"))
-        here = builder.add(get("subtract"), (last, counter))
-    zero, one = (_constant(builder, i, tensor("s32")) for i in (0, 1))
+    here = t.sub(t.array(np.asarray((size(scan_.length) or 1) - 1, np.int32), S32), counter) if scan_.reverse else counter
+    zero, one = (t.array(i, S32) for i in (0, 1))
     d = scan_.dimension
 
-    def starts(rank: int) -> Iterator[Node]:
-        return (here if i == d else zero for i in range(rank))
+    def starts(rank: int) -> list[Node]:
+        return [here if i == d else zero for i in range(rank)]
     slices = []
-    for x, t in zip(inputs, scan_.inputs, strict=True):
-        sizes = tuple(1 if i == d else length for i, length in enumerate(t.dims()))
-        part = builder.add(get("dynamic-slice"), (x, *starts(t.rank)), {"dynamic_slice_sizes": sizes})
-        slices.append(builder.add(get("reshape"), (part,), {}, TensorType(t.dtype, t.shape[:d] + t.shape[d + 1:])))
-    made = _inlined(builder, scan_.body, [*slices, *carries])
+    for x, type in zip(inputs, scan_.inputs, strict=True):
+        dims = type.dims()
+        part = t.dynamic_slice(x, starts(type.rank), (*dims[:d], 1, *dims[d + 1:]))
+        slices.append(t.emit("reshape", (part,), type=TensorType(type.dtype, type.shape[:d] + type.shape[d + 1:])))
+    made = _inlined(t, scan_.body, [*slices, *carries])
     stacked = []
-    for out, value, t in zip(outs, made, scan_.stacked(), strict=False):
-        one_slice = TensorType(t.dtype, tuple(1 if i == d else length for i, length in enumerate(t.shape)))
-        update = builder.add(get("reshape"), (value,), {}, one_slice)
-        stacked.append(builder.add(get("dynamic-update-slice"), (out, update, *starts(t.rank)), {}, t))
-    after = builder.add(get("add"), (counter, one))
-    graph.root = builder.add(get("tuple"), [after, *stacked, *made[count:], *inputs], {}, state)
-    return graph
+    for out, value, type in zip(outs, made, scan_.stacked(), strict=False):
+        update = t.emit("reshape", (value,), type=TensorType(type.dtype, (*type.shape[:d], 1, *type.shape[d + 1:])))
+        stacked.append(t.emit("dynamic-update-slice", (out, update, *starts(type.rank)), type=type))
+    after = t.add(counter, one)
+    t.builder.graph.root = t.emit("tuple", [after, *stacked, *made[count:], *inputs], type=state)
+    return t.builder.graph
 
 
-def _inlined(builder: Builder, body: Graph, arguments: Sequence[Node]) -> list[Node]:
+def _inlined(t: Tensors, body: Graph, arguments: Sequence[Node]) -> list[Node]:
     """A copy of the body's nodes over the arguments; the leaves of its result."""
     became = {p.index: argument for p, argument in zip(body.params, arguments, strict=True)}
     for node in body.nodes:
         if node.index not in became:
-            became[node.index] = copy_node(builder, node, [became[o.index] for o in node.operands])
+            became[node.index] = copy_node(t.builder, node, [became[o.index] for o in node.operands])
     root = body.result()
     if root.op is hlo.tuple:
         return [became[o.index] for o in root.operands]
     whole = became[root.index]
-    return [_element(builder, whole, i) for i in range(len(root.type.elements))] if isinstance(root.type, TupleType) else [whole]
+    return [t.part(whole, i) for i in range(len(root.type.elements))] if isinstance(root.type, TupleType) else [whole]
 
 
 def _scan_cost(node: Node) -> float:
@@ -192,13 +178,5 @@ def _scan_cost(node: Node) -> float:
 
 
 scan = declare(Op(
-    name="scan",
-    work="reduction",
-    doc="Steps along a dimension: the body gets a slice of each operand and the carries, and gives slices to stack and new carries.",
-    kind=Kind.OPAQUE,
-    infer=_scan_type,
-    reference=_scan_reference,
-    nest=_scan_nest,
-    expand=_scan_expand,
-    cost=_scan_cost,
-))
+    "scan", work="reduction", infer=_scan_type, reference=_scan_reference, nest=_scan_nest, expand=_scan_expand, cost=_scan_cost,
+    doc="Steps along a dimension: the body gets a slice of each operand and the carries, and gives slices to stack and new carries."))

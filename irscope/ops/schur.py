@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.graph import Kind, Node, Op, TupleType, Type
+from irscope.graph import Node, TupleType, Type
 from irscope.graph.dtypes import C128, F64, S32, S64
 from irscope.graph.node import ArrayView, Emitter, Index, Run, Value
 from irscope.lazy import Array, np
-from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, square_size, stack_of, taxicab, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, library, square_size, stack_of, taxicab, times
 from irscope.ops.nests import below, independent, loops
-from irscope.ops.registry import declare
 
 EPSILON = 2.0 ** -52
 STEPS = 60
@@ -37,32 +36,22 @@ Rotation = tuple[Value, Value]
 """Cosine (real) and sine."""
 
 
-def _turn(k: Emitter, span: Span, rotation: Rotation, load: Callable[[Value], tuple[Value, Value]],
-          store: Callable[[Value, Value, Value], None]) -> None:
-    """Pairs (a, b) become (c' a + s' b, c b - s a), where c' is the conjugate of c."""
+def _turn_rows(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rotation) -> None:
+    """Rows p and p + 1: pairs (a, b) become (c' a + s' b, c b - s a), where c' is the conjugate of c."""
     c, s = rotation
     cc, cs = conjugate(k, c), conjugate(k, s)
-    with k.loop(*span) as i:
-        a, b = load(i)
+    with k.loop(*span) as j:
+        a, b = m.load(p, j), m.load(p + 1, j)
         first = k.binary("add", k.binary("mul", cc, a), k.binary("mul", cs, b))
-        store(i, first, k.binary("sub", k.binary("mul", c, b), k.binary("mul", s, a)))
-
-
-def _turn_rows(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rotation) -> None:
-    """Rows p and p + 1."""
-    def store(j: Value, x: Value, y: Value) -> None:
-        m.store(p, j, x)
-        m.store(p + 1, j, y)
-    _turn(k, span, rotation, lambda j: (m.load(p, j), m.load(p + 1, j)), store)
+        second = k.binary("sub", k.binary("mul", c, b), k.binary("mul", s, a))
+        m.store(p, j, first)
+        m.store(p + 1, j, second)
 
 
 def _turn_columns(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rotation) -> None:
     """Columns p and p + 1, by the adjoint."""
-    def store(i: Value, x: Value, y: Value) -> None:
-        m.store(i, p, x)
-        m.store(i, p + 1, y)
     c, s = rotation
-    _turn(k, span, (conjugate(k, c), conjugate(k, s)), lambda i: (m.load(i, p), m.load(i, p + 1)), store)
+    _turn_rows(k, m.transpose(), p, span, (conjugate(k, c), conjugate(k, s)))
 
 
 def _to_hessenberg(k: Emitter, h: StackedMatrix, z: StackedMatrix, n: int) -> None:
@@ -333,13 +322,5 @@ def _schur_type(node: Node) -> Type:
     return TupleType((a.whole, a.whole, *values, a.each(S32)))
 
 
-schur = declare(Op(
-    name="schur",
-    dialect="library",
-    doc="``a = z t z^H`` with t triangular (of a real matrix: with blocks of two for conjugate pairs): t, z, eigenvalues, status.",
-    kind=Kind.OPAQUE,
-    infer=_schur_type,
-    reference=_schur_reference,
-    nest=_schur_nest,
-    cost=cost_of_factorization(25.0),
-))
+schur = library("schur", 25.0, _schur_type, _schur_reference, _schur_nest,
+                "``a = z t z^H`` with t triangular (of a real matrix: with blocks of two for conjugate pairs): t, z, eigenvalues, status.")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, log2
 
-from irscope.graph import DType, Kind, Node, Op, TensorType, TupleType, Type
+from irscope.graph import DType, Node, Op, TensorType, TupleType, Type
 from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.graph.node import ArrayView, Emitter, Run, Value
 from irscope.lazy import Array, np
@@ -175,15 +175,8 @@ def _sort_cost(node: Node) -> float:
 
 
 sort = declare(Op(
-    name="sort",
-    work="reduction",
-    doc="The operands in the order of a comparator, which decides whether a comes before b; several operands are permuted together.",
-    kind=Kind.OPAQUE,
-    infer=_sort_type,
-    reference=_sort_reference,
-    nest=_sort_nest,
-    cost=_sort_cost,
-))
+    "sort", work="reduction", infer=_sort_type, reference=_sort_reference, nest=_sort_nest, cost=_sort_cost,
+    doc="The operands in the order of a comparator, which decides whether a comes before b; several operands are permuted together."))
 
 
 # ---------------------------------------------------------------- topk
@@ -282,12 +275,5 @@ def _topk_reference(run: Run, node: Node, operand: Array) -> object:
 
 
 topk = declare(Op(
-    name="topk",
-    work="reduction",
-    doc="The k largest (or smallest) elements of every row, best first, and their places; ties in order of place, NaN above infinity.",
-    kind=Kind.OPAQUE,
-    infer=_topk_type,
-    reference=_topk_reference,
-    nest=_topk_nest,
-    cost=operand_elements,
-))
+    "topk", work="reduction", infer=_topk_type, reference=_topk_reference, nest=_topk_nest, cost=operand_elements,
+    doc="The k largest (or smallest) elements of every row, best first, and their places; ties in order of place, NaN above infinity."))

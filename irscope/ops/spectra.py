@@ -5,39 +5,20 @@ Everything is computed in f64 (c128). Sweeps rotate all pairs of columns until n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from irscope.graph import DType, Kind, Node, Op, TupleType, Type
+from irscope.graph import DType, Node, TupleType, Type
 from irscope.graph.dtypes import C128, F64, PRED, S32, S64
-from irscope.graph.node import ArrayView, Emitter, Index, RegisterHandle, Run, Value
+from irscope.graph.node import ArrayView, Emitter, RegisterHandle, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Decomposition
-from irscope.ops.matrices import StackedMatrix, bound, conjugate, cost_of_factorization, part_of, real, square_size, stack_of, sum_of, times
+from irscope.ops.matrices import StackedMatrix, bound, conjugate, library, part_of, real, square_size, stack_of, sum_of, times
 from irscope.ops.nests import below, independent, loops
-from irscope.ops.registry import declare
 
 EPSILON = 2.0 ** -52
 SWEEPS = 40
 """Jacobi converges quadratically; ten sweeps are many. The limit stops endless sweeps over NaN."""
 AS_LARGE = 1 - 2.0 ** -20
 """Squares of components that differ by less than this factor count as equal, so that rounding does not decide which is the largest."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Transposed:
-    """A transposed view of a square matrix."""
-
-    matrix: StackedMatrix
-
-    @property
-    def view(self) -> ArrayView:
-        return self.matrix.view
-
-    def load(self, i: Index, j: Index) -> Value:
-        return self.matrix.load(j, i)
-
-    def store(self, i: Index, j: Index, value: Value) -> None:
-        self.matrix.store(j, i, value)
 
 
 def _wide(dtype: DType) -> DType:
@@ -58,7 +39,7 @@ def _rotation(k: Emitter, difference: Value, product: Value) -> tuple[Value, Val
     return cosine, k.binary("mul", tangent, cosine), phase
 
 
-def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: StackedMatrix | _Transposed, p: Value, q: Value) -> None:
+def _rotate(k: Emitter, turn: tuple[Value, Value, Value], columns: StackedMatrix, p: Value, q: Value) -> None:
     """Rotate two columns."""
     cosine, sine, phase = turn
     forth, back = times(k, phase, sine), times(k, conjugate(k, phase), sine)
@@ -159,7 +140,7 @@ def _eigh_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[
                 turn = _rotation(k, k.binary("sub", real(k, work.load(q, q)), real(k, work.load(p, p))), product)
                 conjugated = (turn[0], turn[1], conjugate(k, turn[2]))
                 _rotate(k, turn, work, p, q)
-                _rotate(k, conjugated, _Transposed(work), p, q)
+                _rotate(k, conjugated, work.transpose(), p, q)
                 _rotate(k, turn, vectors, p, q)
         _sweeps(k, n, visit)
         _ranks(k, n, lambda j: real(k, work.load(j, j)), order, ascending=True)
@@ -177,16 +158,8 @@ def _eigh_type(node: Node) -> Type:
     return TupleType((a.whole, a.each(part_of(a.whole.dtype), a.rows), a.each(S32)))
 
 
-eigh = declare(Op(
-    name="eigh",
-    dialect="library",
-    doc="Eigenvectors (in columns) and ascending eigenvalues of a symmetric or Hermitian matrix, of which one triangle is read.",
-    kind=Kind.OPAQUE,
-    infer=_eigh_type,
-    reference=_eigh_reference,
-    nest=_eigh_nest,
-    cost=cost_of_factorization(9.0),
-))
+eigh = library("eigh", 9.0, _eigh_type, _eigh_reference, _eigh_nest,
+               "Eigenvectors (in columns) and ascending eigenvalues of a symmetric or Hermitian matrix, of which one triangle is read.")
 
 
 # ---------------------------------------------------------------- svd
@@ -286,20 +259,18 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
                 basis.store(i, j, times(k, basis.load(i, j), phase))
     u, v = (outs[2], outs[0]) if wide_matrix else (outs[0], outs[2])
     with loops(k, [m, width]) as [i, j]:
-        x = basis.load(i, j)
-        if wide_matrix:
-            u.store([*batch, j, i], k.convert(conjugate(k, x), u.dtype))
-        else:
-            u.store([*batch, i, j], k.convert(x, u.dtype))
+        _store(k, bound(u, batch), i, j, basis.load(i, j), wide_matrix)
     with loops(k, [n]) as [j]:
         place = order.load([j])
         phase = _phase(k, right, place)
         with loops(k, [n]) as [i]:
-            x = times(k, right.load(i, place), phase)
-            if wide_matrix:
-                v.store([*batch, i, j], k.convert(x, v.dtype))
-            else:
-                v.store([*batch, j, i], k.convert(conjugate(k, x), v.dtype))
+            _store(k, bound(v, batch), i, j, times(k, right.load(i, place), phase), not wide_matrix)
+
+
+def _store(k: Emitter, target: StackedMatrix, i: Value, j: Value, x: Value, adjoint: bool) -> None:
+    """Write an element, or that of the adjoint."""
+    row, column, x = (j, i, conjugate(k, x)) if adjoint else (i, j, x)
+    target.store(row, column, k.convert(x, target.view.dtype))
 
 
 def _complete(k: Emitter, basis: StackedMatrix, j: Value, m: int) -> None:
@@ -337,13 +308,5 @@ def _svd_type(node: Node) -> Type:
     return TupleType((left, a.each(part_of(a.whole.dtype), a.least), right, a.each(S32)))
 
 
-svd = declare(Op(
-    name="svd",
-    dialect="library",
-    doc="Left vectors, descending singular values and adjoint right vectors; square matrices of vectors where ``full`` is set.",
-    kind=Kind.OPAQUE,
-    infer=_svd_type,
-    reference=_svd_reference,
-    nest=_svd_nest,
-    cost=cost_of_factorization(20.0),
-))
+svd = library("svd", 20.0, _svd_type, _svd_reference, _svd_nest,
+              "Left vectors, descending singular values and adjoint right vectors; square matrices of vectors where ``full`` is set.")

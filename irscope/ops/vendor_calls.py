@@ -13,6 +13,7 @@ from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import F32, F64
 from irscope.ops.attributes import CustomCall
 from irscope.ops.attrs import ConvDims, Window
+from irscope.ops.building import type_of
 from irscope.ops.calls import WrittenCall
 from irscope.ops.shapes import size
 
@@ -21,8 +22,7 @@ from irscope.ops.shapes import size
 
 def _activated(call: WrittenCall, x: Node, name: str) -> Node | None:
     """``x`` after an activation, or None for an unknown one."""
-    t = x.type
-    assert isinstance(t, TensorType)
+    t = type_of(x)
     match name.upper().removeprefix("K"):
         case "" | "NONE" | "DEFAULT":
             return x
@@ -57,8 +57,7 @@ def _gelu_tanh(call: WrittenCall, x: Node, t: TensorType) -> Node:
 
 def _scaled(call: WrittenCall, x: Node, factor: float) -> Node:
     """``x * factor``; nothing for 1."""
-    assert isinstance(x.type, TensorType)
-    return x if factor == 1 else call.add("multiply", (x, call.constant(factor, x.type)))
+    return x if factor == 1 else call.add("multiply", (x, call.constant(factor, type_of(x))))
 
 
 def _along(call: WrittenCall, bias: Node, t: TensorType, dimension: int) -> Node | None:
@@ -135,8 +134,7 @@ def _gemm(call: WrittenCall) -> Node | None:
 
 def _times(call: WrittenCall, x: Node, scale: Node) -> Node:
     """An array times a scalar."""
-    t = x.type
-    assert isinstance(t, TensorType)
+    t = type_of(x)
     return call.add("multiply", (x, call.add("broadcast", (call.convert(scale, t.dtype),), {"dimensions": ()}, t)))
 
 
@@ -160,8 +158,7 @@ def _block_scaled_dot(call: WrittenCall) -> Node | None:
 
 def _unpadded(call: WrittenCall, scale: Node, side: TensorType, block: int) -> Node:
     """A scale without the rows and blocks that only pad a tile."""
-    t = scale.type
-    assert isinstance(t, TensorType)
+    t = type_of(scale)
     if not t.rank or not block:
         return scale
     wanted = (*side.dims()[:-1], -(-side.dims()[-1] // block))
@@ -183,8 +180,7 @@ def _with_fusions(call: WrittenCall, total: Node, config: Mapping[str, Any], fea
     """The post-operations of oneDNN, in order; each BIAS and BINARY_ADD takes one more operand."""
     more = iter(call.operands[2:])
     for name in config.get("fusions", {}).get("ops", ()):
-        t = total.type
-        assert isinstance(t, TensorType)
+        t = type_of(total)
         if name in ("BIAS", "BINARY_ADD", "SUM"):
             other = next(more, None)
             if other is None or not isinstance(other.type, TensorType):

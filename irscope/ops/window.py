@@ -12,7 +12,7 @@ from irscope.lazy import Array, np
 from irscope.ops import infer
 from irscope.ops.attributes import Windowed
 from irscope.ops.attrs import Window
-from irscope.ops.bodies import COMBINERS, combine, combiner, over_arrays, parameter_dtypes, scalar_results
+from irscope.ops.bodies import accumulate, combine, combiner, over_arrays, scalar_results
 from irscope.ops.costs import body_flops
 from irscope.ops.elementwise import add, maximum, minimum, multiply
 from irscope.ops.faults import TypeFault
@@ -26,7 +26,7 @@ from irscope.source.budget import SIZE_BITS
 def window_of(node: Node, rank: int) -> Window:
     """The window attribute, with every dimension checked."""
     # XLA omits the window of a scalar, which has no dimensions.
-    window = (infer.attr(node, Windowed.window) if rank else None) or _window(node)
+    window = (infer.attr(node, Windowed.window) if rank else None) or stated_window(node)
     if len(window.size) != rank:
         raise TypeFault(f"the window of {node.op.name} has {len(window.size)} dimensions, but rank {rank} is needed")
     for d, (n, stride, lhs, rhs) in enumerate(zip(window.size, window.stride, window.lhs_dilate, window.rhs_dilate, strict=True)):
@@ -41,7 +41,7 @@ def window_of(node: Node, rank: int) -> Window:
     return window
 
 
-def _window(node: Node) -> Window:
+def stated_window(node: Node) -> Window:
     """The window of a checked node."""
     return Windowed.of(node).window or Window.make(())
 
@@ -114,7 +114,7 @@ def _reduce_window_type(node: Node) -> Type:
 
 def running_dimension(node: Node) -> int | None:
     """The dimension along which a reduce-window is a running reduction (cumsum): its window covers all elements before, or after."""
-    window, t = _window(node), infer.array(node, 0)
+    window, t = stated_window(node), infer.array(node, 0)
     wide = [d for d, n in enumerate(window.size) if n != 1]
     if len(wide) != 1:
         return None
@@ -133,7 +133,7 @@ def _reduce_window_reference(run: Run, node: Node, *arrays: Array) -> Any:
 
 
 def _reduced_windows(run: Run, node: Node, *arrays: Array) -> Any:
-    window = _window(node)
+    window = stated_window(node)
     n, body = len(arrays) // 2, node.bodies[0]
     xs, inits = arrays[:n], arrays[n:]
     shape = xs[0].shape
@@ -166,18 +166,6 @@ def _reduced_windows(run: Run, node: Node, *arrays: Array) -> Any:
 _RUNNING = (add, multiply, maximum, minimum)
 
 
-def _combine(k: Emitter, node: Node, registers: Sequence[RegisterHandle], elements: Sequence[Value], op: Op | None) -> None:
-    """Fold the elements into the registers."""
-    if op is not None:
-        have = registers[0].get()
-        registers[0].set(k.binary(COMBINERS[op], have, k.convert(elements[0], have.dtype)))
-        return
-    values = [register.get() for register in registers]
-    given = [k.convert(value, dtype) for value, dtype in zip([*values, *elements], parameter_dtypes(node.bodies[0]), strict=True)]
-    for register, before, value in zip(registers, values, k.inline(node.bodies[0], given), strict=True):
-        register.set(k.convert(value, before.dtype))
-
-
 def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) -> list[RegisterHandle]:
     """Accumulators that start from the init values and take ``terms`` elements each."""
     dtypes = [fold_type(init.dtype, op, terms) for init in inits]
@@ -185,7 +173,7 @@ def _registers(k: Emitter, inits: Sequence[Value], op: Op | None, terms: int) ->
 
 
 def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value | list[Value]:
-    window = _window(node)
+    window = stated_window(node)
     n = len(node.operands) // 2
     shape = infer.array(node, 0).dims()
     out_shape = [window.output_size(d, length) for d, length in enumerate(shape)]
@@ -195,7 +183,7 @@ def _reduce_window_element(k: Emitter, node: Node, index: Sequence[Value], read:
     with loops(k, window.size) as at:
         places, inside = _places(k, window, index, at, shape, out_shape)
         with guard(k, inside):
-            _combine(k, node, registers, [read(i, places) for i in range(n)], op)
+            accumulate(k, node.bodies[0], registers, [read(i, places) for i in range(n)], op)
     results = [k.convert(r.get(), init.dtype) for r, init in zip(registers, inits, strict=True)]
     return results if isinstance(node.type, TupleType) else results[0]
 
@@ -207,13 +195,13 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequen
     n = len(outs)
     op = combiner(node.bodies[0]) if n == 1 else None
     shape = ins[0].shape
-    reverse = _window(node).pad_low[d] == 0
+    reverse = stated_window(node).pad_low[d] == 0
     inits = [ins[n + i].load(()) for i in range(n)]
     with independent(k, [1 if i == d else length for i, length in enumerate(shape)]) as at:
         registers = _registers(k, inits, op, shape[d])
         with k.loop(0, shape[d]) as step:
             here = [*at[:d], (shape[d] - 1) - step if reverse else step, *at[d + 1:]]
-            _combine(k, node, registers, [view.load(here) for view in ins[:n]], op)
+            accumulate(k, node.bodies[0], registers, [view.load(here) for view in ins[:n]], op)
             for view, register in zip(outs, registers, strict=True):
                 view.store(here, k.convert(register.get(), view.dtype))
 
@@ -221,20 +209,13 @@ def _running_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequen
 def _reduce_window_cost(node: Node) -> float:
     out = next((t.elements for t in node.type.leaves() if isinstance(t, TensorType)), 0)
     work = body_flops(node.bodies[0]) if node.bodies else 1.0
-    return float(out * max(0, prod(_window(node).size) - 1)) * work
+    return float(out * max(0, prod(stated_window(node).size) - 1)) * work
 
 
 reduce_window = declare(Op(
-    name="reduce-window",
-    doc="Every window of the operand reduced to one element. Each starts from the init value; padding and dilation holes are skipped.",
-    kind=Kind.REDUCTION,
-    infer=_reduce_window_type,
-    reference=_reduce_window_reference,
-    element=_reduce_window_element,
-    nest=_running_nest,
-    whole=lambda node: running_dimension(node) is not None,
-    cost=_reduce_window_cost,
-))
+    "reduce-window", kind=Kind.REDUCTION, infer=_reduce_window_type, reference=_reduce_window_reference, element=_reduce_window_element,
+    nest=_running_nest, whole=lambda node: running_dimension(node) is not None, cost=_reduce_window_cost,
+    doc="Every window of the operand reduced to one element. Each starts from the init value; padding and dilation holes are skipped."))
 
 
 # ---------------------------------------------------------------- select-and-scatter
@@ -260,7 +241,7 @@ def _select_and_scatter_type(node: Node) -> Type:
 
 
 def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: Array, init: Array) -> Array:
-    window = _window(node)
+    window = stated_window(node)
     select, scatter = node.bodies
     shape, out_shape = operand.shape, source.shape
     flat_places = np.arange(operand.size).reshape(shape)
@@ -282,7 +263,7 @@ def _select_and_scatter_reference(run: Run, node: Node, operand: Array, source: 
 
 
 def _select_and_scatter_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
-    window = _window(node)
+    window = stated_window(node)
     select, scatter = node.bodies
     operand, source, out = ins[0], ins[1], outs[0]
     init = ins[2].load(())
@@ -311,17 +292,11 @@ def _select_and_scatter_cost(node: Node) -> float:
     source = node.operands[1].type
     count = source.elements if isinstance(source, TensorType) else 0
     select, scatter = (body_flops(b) for b in node.bodies)
-    windows: float = max(0, prod(_window(node).size) - 1)
+    windows: float = max(0, prod(stated_window(node).size) - 1)
     return count * (windows * select + scatter)
 
 
 select_and_scatter = declare(Op(
-    name="select-and-scatter",
-    work="reduction",
-    doc="In every window one element is selected (the current one stays while select is true); the source is combined into its place.",
-    kind=Kind.OPAQUE,
-    infer=_select_and_scatter_type,
-    reference=_select_and_scatter_reference,
-    nest=_select_and_scatter_nest,
-    cost=_select_and_scatter_cost,
-))
+    "select-and-scatter", work="reduction", infer=_select_and_scatter_type, reference=_select_and_scatter_reference,
+    nest=_select_and_scatter_nest, cost=_select_and_scatter_cost,
+    doc="In every window one element is selected (the current one stays while select is true); the source is combined into its place."))

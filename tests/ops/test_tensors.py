@@ -12,8 +12,7 @@ from irscope.graph import Builder, Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import BF16, F32, F64, PRED, S32, S64, U32
 from irscope.ops import TypeFault, get
 from irscope.ops.attrs import Window
-from irscope.ops.counted_loops import repeat
-from irscope.ops.loops import counted
+from irscope.ops.loops import counted, repeat
 from irscope.ops.tensors import Tensors
 
 Array = Any

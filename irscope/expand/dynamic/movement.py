@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.expand.dynamic.held import Held, Tree, static
+from irscope.expand.dynamic.padded_arrays import PaddedArray, Tree, static_array
 from irscope.expand.dynamic.work import GraphExpansion, Rule
-from irscope.graph import Node, Op, TensorType
+from irscope.graph import Node, Op
 from irscope.graph.dtypes import S32
 from irscope.ops import hlo
-from irscope.ops.attributes import Concatenate, DynamicSlice, Gather, Pad, Reverse, Scatter, Slice
+from irscope.ops.attributes import Concatenate, DynamicSlice, Gather, Pad, Reverse, Slice
+from irscope.ops.indexing import Indexed
 
 
-def _slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _slice(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """The valid elements between start and limit; a slice of one element is always valid."""
     x = operands[0]
     sizes: dict[int, Node] = {}
@@ -23,10 +24,10 @@ def _slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
         elif length > 1:
             inside = w.maximum(w.sub(w.minimum(size, w.number(limit)), w.number(start)), w.number(0))
             sizes[d] = inside if stride == 1 else w.div(w.add(inside, w.number(stride - 1)), w.number(stride))
-    return Held(w.copy(node, [x.node]), sizes)
+    return PaddedArray(w.copy(node, [x.node]), sizes)
 
 
-def _pad(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _pad(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Invalid elements become padding, so that padding begins after the last valid element."""
     x, value = operands
     padding = Pad.of(node).padding
@@ -38,25 +39,24 @@ def _pad(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
             gaps = w.maximum(w.sub(size, w.number(1)), w.number(0))
             size = w.add(size, w.mul(gaps, w.number(interior)))
         sizes[d] = size if low + high == 0 else w.maximum(w.add(size, w.number(low + high)), w.number(0))
-    return Held(w.copy(node, [filled, value.node]), sizes)
+    return PaddedArray(w.copy(node, [filled, value.node]), sizes)
 
 
-def _concatenate(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _concatenate(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Writes each operand where the one before ends; the next operand overwrites its invalid elements."""
     along = Concatenate.of(node).axis
     sizes = {d: size for o in reversed(operands) for d, size in o.sizes.items() if d != along}
     if not any(along in o.sizes for o in operands):
-        return Held(w.copy(node, [o.node for o in operands]), sizes)
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+        return PaddedArray(w.copy(node, [o.node for o in operands]), sizes)
+    t = static_array(node)
     whole, at = w.full(t.dims(), 0, t.dtype), w.number(0)
     for operand in operands:
         whole = w.update_slice(whole, operand.node, [at if d == along else w.number(0) for d in range(t.rank)])
         at = w.add(at, w.size(operand, along))
-    return Held(whole, {**sizes, along: at})
+    return PaddedArray(whole, {**sizes, along: at})
 
 
-def _reverse(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _reverse(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Along a dynamic dimension, position i takes the element at size - 1 - i."""
     x = operands[0]
     made = w.reverse(x.node, [d for d in Reverse.of(node).dimensions if d not in x.sizes])
@@ -64,18 +64,18 @@ def _reverse(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
         if d in x.sizes:
             last = w.sub(x.sizes[d], w.number(1))
             made = w.take(made, w.sub(w.broadcast_to(last, (x.shape[d],)), w.iota((x.shape[d],), 0, S32)), d)
-    return Held(made, dict(x.sizes))
+    return PaddedArray(made, dict(x.sizes))
 
 
-def _dynamic_slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _dynamic_slice(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """A slice of a whole dimension keeps its dynamic size; a partial slice has its declared length, valid or not."""
     x = operands[0]
     lengths = DynamicSlice.of(node).dynamic_slice_sizes
     sizes = {d: size for d, size in x.sizes.items() if lengths[d] == x.shape[d]}
-    return Held(w.copy(node, [o.node for o in operands]), sizes)
+    return PaddedArray(w.copy(node, [o.node for o in operands]), sizes)
 
 
-def _dynamic_update_slice(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _dynamic_update_slice(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """An update of the whole dimension sets its size too; of a shorter one, the valid elements are written."""
     x, update, *starts = operands
     sizes = dict(x.sizes)
@@ -95,53 +95,41 @@ def _dynamic_update_slice(w: GraphExpansion, node: Node, operands: list[Held]) -
             mask = one if mask is None else w.emit("and", (mask, one))
         assert mask is not None
         new = w.emit("select", (mask, new, old))
-    return Held(w.copy(node, [x.node, new, *(o.node for o in starts)]), sizes)
+    return PaddedArray(w.copy(node, [x.node, new, *(o.node for o in starts)]), sizes)
 
 
-def _as_scalars(w: GraphExpansion, rank: int, starts: Sequence[Held]) -> list[Node]:
+def _as_scalars(w: GraphExpansion, rank: int, starts: Sequence[PaddedArray]) -> list[Node]:
     """Start indices as one scalar per dimension; old texts have one vector."""
     if len(starts) != 1 or not starts[0].type.rank:
         return [s.node for s in starts]
     return [w.reshape(w.slice(starts[0].node, [d], [d + 1]), ()) for d in range(rank)]
 
 
-def _gather(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _gather(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """A window over a whole dynamic dimension has its size; each valid index vector has a window."""
     x, indices = operands
-    a = Gather.of(node)
-    vector = a.index_vector_dim
-    if vector in indices.sizes:
+    how, lengths = Indexed.of(node, x.type, indices.type), Gather.of(node).slice_sizes
+    if how.vector in indices.sizes:
         raise w.refusal(node, "the number of indices in an index vector is dynamic")
-    gone = {*a.collapsed_slice_dims, *a.operand_batching_dims}
-    kept = [d for d in range(x.type.rank) if d not in gone]
-    sizes = {place: x.sizes[d] for place, d in zip(a.offset_dims, kept)
-             if d in x.sizes and a.slice_sizes[d] == x.shape[d]}
-    t = static(node.type)
-    assert isinstance(t, TensorType)
-    outer = [d for d in range(t.rank) if d not in a.offset_dims]
-    over = [d for d in range(indices.type.rank) if d != vector]
-    sizes |= {place: indices.sizes[d] for place, d in zip(outer, over) if d in indices.sizes}
-    return Held(w.copy(node, [x.node, indices.node]), sizes)
+    sizes = {place: x.sizes[d] for place, d in zip(how.window, how.kept) if d in x.sizes and lengths[d] == x.shape[d]}
+    over = [d for d in range(indices.type.rank) if d != how.vector]
+    sizes |= {place: indices.sizes[d] for place, d in zip(how.outer(static_array(node).rank), over) if d in indices.sizes}
+    return PaddedArray(w.copy(node, [x.node, indices.node]), sizes)
 
 
-def _scatter(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _scatter(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Invalid index vectors point out of bounds, so their updates are not written."""
     n = (len(operands) - 1) // 2
     arrays, indices, updates = operands[:n], operands[n], operands[n + 1:]
-    a = Scatter.of(node)
-    vector = a.index_vector_dim
-    if vector in indices.sizes:
+    how = Indexed.of(node, arrays[0].type, indices.type)
+    if how.vector in indices.sizes:
         raise w.refusal(node, "the number of indices in an index vector is dynamic")
-    windows = a.update_window_dims
-    gone = {*a.inserted_window_dims, *a.input_batching_dims}
-    kept = [d for d in range(arrays[0].type.rank) if d not in gone]
-    for d, place in zip(kept, windows):
+    for d, place in zip(how.kept, how.window):
         if any(place in u.sizes for u in updates) and not any(d in x.sizes for x in arrays):
             raise w.refusal(node, f"dimension {place} of its updates is dynamic, but dimension {d} that it is written to is not")
-    over = [d for d in range(indices.type.rank) if d != vector]
-    outer = [d for d in range(updates[0].type.rank) if d not in windows]
+    over = [d for d in range(indices.type.rank) if d != how.vector]
     counts = dict(indices.sizes)
-    for d, place in zip(over, outer):
+    for d, place in zip(over, how.outer(updates[0].type.rank)):
         size = next((u.sizes[place] for u in updates if place in u.sizes), None)
         if size is not None:
             counts.setdefault(d, size)
@@ -150,7 +138,7 @@ def _scatter(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
         wide = w.convert(wide, S32)
     dtype = w.dtype(wide)
     nowhere = (1 << (dtype.bits - (dtype.kind == "int"))) - 1
-    nodes = [*(x.node for x in arrays), w.masked(Held(wide, counts), counts, w.array(nowhere, dtype)), *(u.node for u in updates)]
+    nodes = [*(x.node for x in arrays), w.masked(PaddedArray(wide, counts), counts, w.array(nowhere, dtype)), *(u.node for u in updates)]
     return w.parts(w.copy(node, nodes), [dict(x.sizes) for x in arrays])
 
 

@@ -1,14 +1,13 @@
 """Makes a whole module static: adds hidden size scalars to the entry, and passes sizes through loops and branches."""
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
-from irscope.expand.dynamic.held import Held, Place, Tree, bounded, leaves, places, rebuilt, static, static_value
+from irscope.expand.dynamic.padded_arrays import PaddedArray, Place, Tree, bounded, leaves, places, rebuilt, static_array, static_value
 from irscope.expand.dynamic.rules import rule_for
 from irscope.expand.dynamic.varying import KEY, Varying
 from irscope.expand.dynamic.work import GraphExpansion
+from irscope.expand.steps import Steps, drive
 from irscope.expand.values import Value, as_node, synthetic_part
 from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, live
 from irscope.graph.dtypes import S32
@@ -62,10 +61,6 @@ class _Made:
     value: Tree
 
 
-Steps = Generator["Steps", Any, Any]
-"""A generator that yields the computations it needs, so that loops may nest to any depth."""
-
-
 class _Program:
     def __init__(self, module: Module, dynamic: set[Graph]) -> None:
         self.module, self.dynamic = module, dynamic
@@ -76,7 +71,7 @@ class _Program:
         main = Graph(old.name, loc=old.loc, notes=dict(old.notes))
         work = GraphExpansion(self.module, main)
         values = {p.index: value for p, value in zip(old.params, self._parameters(work, old), strict=True)}
-        result = _driven(self._graph(old, values, work))
+        result = drive(self._graph(old, values, work))
         work.standing_for(old.result())
         outputs = [(number, d, held.sizes[d]) for number, held in enumerate(_arrays(result)) for d in sorted(held.sizes)]
         if outputs:
@@ -93,7 +88,7 @@ class _Program:
 
     def _parameters(self, work: GraphExpansion, old: Graph) -> list[Tree]:
         """The parameters of the entry, followed by the size of each of their dynamic dimensions."""
-        made: list[tuple[Type, list[Held]]] = []
+        made: list[tuple[Type, list[PaddedArray]]] = []
         for param in old.params:
             work.standing_for(param)
             attrs = {name: value for name, value in param.attrs.items() if name != "number"}
@@ -103,13 +98,13 @@ class _Program:
         trees: list[Tree] = []
         for (type, held), param in zip(made, old.params, strict=True):
             work.standing_for(param)
-            sized: list[Held] = []
+            sized: list[PaddedArray] = []
             for one, leaf in zip(held, type.leaves(), strict=True):
                 sizes = {}
                 for d in bounded(leaf):
                     self.inputs.append((number, d))
                     sizes[d] = work.builder.param(hlo.parameter, SIZE, f"{param.name}.size")
-                sized.append(Held(one.node, sizes))
+                sized.append(PaddedArray(one.node, sizes))
                 number += isinstance(leaf, TensorType)
             trees.append(rebuilt(type, iter(sized)))
         return trees
@@ -139,9 +134,9 @@ class _Program:
     def _node(self, node: Node, operands: list[Tree], work: GraphExpansion) -> Tree:
         if node.op in MAKES_DYNAMIC or CustomCall.of(node).custom_call_target in CALLS or any(places(o) for o in operands):
             rule = rule_for(node)
-            if rule is None or not all(isinstance(o, Held) for o in operands):
+            if rule is None or not all(isinstance(o, PaddedArray) for o in operands):
                 raise work.refusal(node, f"irscope has no rule for {node.op.name}, XLA none that runs on a CPU")
-            return rule(work, node, [o for o in operands if isinstance(o, Held)])
+            return rule(work, node, [o for o in operands if isinstance(o, PaddedArray)])
         if node.op is hlo.constant and bounded(node.type):
             return _constant(work, node)
         nodes = [as_node(work.builder, _value(o)) for o in operands]
@@ -196,21 +191,6 @@ class _Program:
         return _Made(made, work, value)
 
 
-def _driven(first: Steps) -> Any:
-    """The result of a computation; runs those that it yields."""
-    stack, answer = [first], None
-    while stack:
-        try:
-            asked = stack[-1].send(answer)
-        except StopIteration as end:
-            stack.pop()
-            answer = end.value
-        else:
-            stack.append(asked)
-            answer = None
-    return answer
-
-
 def _declared(type: Type) -> set[Place]:
     """The dimensions that a type declares dynamic."""
     return {(number, d) for number, leaf in enumerate(type.leaves()) for d in bounded(leaf)}
@@ -218,15 +198,15 @@ def _declared(type: Type) -> set[Place]:
 
 def _constant(work: GraphExpansion, node: Node) -> Tree:
     """A constant of bounded type; one that was bound to a given array may be shorter than the bound."""
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     literal = Constant.of(node).literal
     if literal.elided or np.shape(literal.value()) == t.dims():
-        return Held(work.copy(node, ()))
+        return PaddedArray(work.copy(node, ()))
     given = np.asarray(literal.value())
     whole = np.zeros(t.dims(), given.dtype)
     whole[tuple(slice(0, n) for n in given.shape)] = given
-    return Held(work.array(whole, t.dtype), {d: work.number(given.shape[d]) for d in bounded(node.type) if given.shape[d] != t.dims()[d]})
+    made = work.array(whole, t.dtype)
+    return PaddedArray(made, {d: work.number(given.shape[d]) for d in bounded(node.type) if given.shape[d] != t.dims()[d]})
 
 
 def _flat(work: GraphExpansion, value: Tree, passed: set[Place]) -> Node:
@@ -241,12 +221,8 @@ def _unflattened(work: GraphExpansion, whole: Node, type: Type, like: Tree, pass
     n = len(leaves(like))
     sizes: list[dict[int, Node]] = [{} for _ in range(n)]
     for i, (number, d) in enumerate(sorted(passed)):
-        sizes[number][d] = _part(work, whole, n + i)
-    return rebuilt(type, iter([Held(_part(work, whole, i), sizes[i]) for i in range(n)]))
-
-
-def _part(work: GraphExpansion, whole: Node, index: int) -> Node:
-    return synthetic_part(work.builder, whole, index)
+        sizes[number][d] = synthetic_part(work.builder, whole, n + i)
+    return rebuilt(type, iter([PaddedArray(synthetic_part(work.builder, whole, i), sizes[i]) for i in range(n)]))
 
 
 def _finish(made: _Made, passed: set[Place]) -> None:
@@ -254,10 +230,10 @@ def _finish(made: _Made, passed: set[Place]) -> None:
     made.graph.root = _flat(made.work, made.value, passed)
 
 
-def _arrays(value: Tree) -> list[Held]:
+def _arrays(value: Tree) -> list[PaddedArray]:
     """The arrays of a value, without its tokens."""
     return [held for held in leaves(value) if isinstance(held.node.type, TensorType)]
 
 
 def _value(tree: Tree) -> Value:
-    return tree.node if isinstance(tree, Held) else [_value(part) for part in tree]
+    return tree.node if isinstance(tree, PaddedArray) else [_value(part) for part in tree]

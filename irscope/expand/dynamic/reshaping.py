@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irscope.expand.dynamic.held import Held, Tree, bounded, static
+from irscope.expand.dynamic.padded_arrays import PaddedArray, Tree, bounded, static_array
 from irscope.expand.dynamic.work import GraphExpansion, Rule
-from irscope.graph import DType, Node, Op, TensorType
+from irscope.graph import DType, Node, Op
 from irscope.graph.dtypes import S32, S64
 from irscope.ops import hlo
 from irscope.ops.attributes import Reshape
 
 
-def _reshape(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _reshape(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     x = operands[0]
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     if not prod(t.dims()):
-        return Held(w.copy(node, [x.node]), {d: w.number(0) for d in bounded(node.type)})
+        return PaddedArray(w.copy(node, [x.node]), {d: w.number(0) for d in bounded(node.type)})
     sizes: dict[int, Node] = {}
     stays = True
     for before, after in common_factors(x.shape, t.dims()):
@@ -34,8 +33,8 @@ def _reshape(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
         sizes[place] = total if rest == 1 else w.div(total, w.number(rest))
         stays = stays and dynamic == _outermost(before, x.shape) and [place] == _outermost(after, t.dims())
     if stays:
-        return Held(w.copy(node, [x.node]), sizes)
-    return Held(_moved(w, x, t.dims(), sizes), sizes)
+        return PaddedArray(w.copy(node, [x.node]), sizes)
+    return PaddedArray(_moved(w, x, t.dims(), sizes), sizes)
 
 
 def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int], list[int]]]:
@@ -71,7 +70,7 @@ def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[li
     return groups
 
 
-def _dynamic_place(w: GraphExpansion, node: Node, x: Held, before: list[int], after: list[int], shape: Sequence[int]) -> int:
+def _dynamic_place(w: GraphExpansion, node: Node, x: PaddedArray, before: list[int], after: list[int], shape: Sequence[int]) -> int:
     """The dimension of the result, among those of a group, that becomes dynamic."""
     declared = [d for d in bounded(node.type) if d in after]
     if len(declared) == 1:
@@ -95,17 +94,16 @@ def _outermost(dims: Sequence[int], shape: Sequence[int]) -> list[int]:
     return next(([d] for d in dims if shape[d] > 1), list(dims[:1]))
 
 
-def _dynamic_reshape(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _dynamic_reshape(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     x, *given = operands
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     sizes = {d: size.node for d, size in enumerate(given) if w.known(size.node) != t.dims()[d]}
     if not sizes and not x.sizes:
-        return Held(w.reshape(x.node, t.dims()))
-    return Held(_moved(w, x, t.dims(), sizes), sizes)
+        return PaddedArray(w.reshape(x.node, t.dims()))
+    return PaddedArray(_moved(w, x, t.dims(), sizes), sizes)
 
 
-def _moved(w: GraphExpansion, x: Held, shape: Sequence[int], sizes: dict[int, Node]) -> Node:
+def _moved(w: GraphExpansion, x: PaddedArray, shape: Sequence[int], sizes: dict[int, Node]) -> Node:
     """Each position of the result takes the element of the same index among the valid ones of both sides."""
     shape = tuple(shape)
     if not prod(shape) or not prod(x.shape):

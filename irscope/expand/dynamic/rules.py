@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.expand.dynamic import movement, reshaping
-from irscope.expand.dynamic.held import Held, Tree, bounded, static
+from irscope.expand.dynamic.padded_arrays import PaddedArray, Tree, bounded, static_array
 from irscope.expand.dynamic.work import GraphExpansion, Rule
 from irscope.graph import Graph, Kind, Module, Node, Op, TensorType, TupleType
 from irscope.graph.dtypes import PRED
@@ -18,10 +18,9 @@ def rule_for(node: Node) -> Rule | None:
     return RULES.get(node.op, elementwise if node.op.kind is Kind.ELEMENTWISE else None)
 
 
-def elementwise(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def elementwise(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Operands of different sizes: size 1 is broadcast, else the smaller size is the result's."""
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     nodes = [o.node for o in operands]
     sizes: dict[int, Node] = {}
     for d in range(t.rank):
@@ -35,7 +34,7 @@ def elementwise(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
             for i in given:
                 one = w.compare("EQ", operands[i].sizes[d], w.number(1))
                 nodes[i] = w.select(w.broadcast_to(one, w.shape(nodes[i])), _repeated(w, nodes[i], d), nodes[i])
-    return Held(w.copy(node, nodes, t), sizes)
+    return PaddedArray(w.copy(node, nodes, t), sizes)
 
 
 def _different(w: GraphExpansion, sizes: Sequence[Node]) -> list[Node]:
@@ -62,7 +61,7 @@ def _repeated(w: GraphExpansion, x: Node, d: int) -> Node:
 
 def _batched(kept: int) -> Rule:
     """Operators over the last ``kept`` dimensions, whose others are a batch."""
-    def rule(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+    def rule(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
         sizes: dict[int, Node] = {}
         for operand in operands:
             for d, size in operand.sizes.items():
@@ -73,47 +72,46 @@ def _batched(kept: int) -> Rule:
     return rule
 
 
-def _fft(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _fft(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     return _batched(len(Fft.of(node).fft_length))(w, node, operands)
 
 
 # ---- shape
 
-def _get_size(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
-    return Held(w.size(operands[0], DimensionSize.of(node).dimensions[0]))
+def _get_size(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
+    return PaddedArray(w.size(operands[0], DimensionSize.of(node).dimensions[0]))
 
 
-def _set_size(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _set_size(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     x, size = operands
     d = DimensionSize.of(node).dimensions[0]
     sizes = {**x.sizes, d: size.node}
     if w.known(size.node) == x.shape[d]:
         del sizes[d]
-    return Held(x.node, sizes)
+    return PaddedArray(x.node, sizes)
 
 
-def _broadcast(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _broadcast(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     along = Broadcast.of(node).dimensions
-    return Held(w.copy(node, [operands[0].node]), {along[d]: size for d, size in operands[0].sizes.items()})
+    return PaddedArray(w.copy(node, [operands[0].node]), {along[d]: size for d, size in operands[0].sizes.items()})
 
 
-def _transpose(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _transpose(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     order = Transpose.of(node).dimensions
-    return Held(w.copy(node, [operands[0].node]), {order.index(d): size for d, size in operands[0].sizes.items()})
+    return PaddedArray(w.copy(node, [operands[0].node]), {order.index(d): size for d, size in operands[0].sizes.items()})
 
 
-def _bitcast_convert(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _bitcast_convert(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     x = operands[0]
-    t = static(node.type)
-    assert isinstance(t, TensorType)
+    t = static_array(node)
     if x.type.rank > t.rank and x.type.rank - 1 in x.sizes:
         raise w.refusal(node, "the elements that are joined have a dynamic size")
-    return Held(w.copy(node, [x.node]), dict(x.sizes))
+    return PaddedArray(w.copy(node, [x.node]), dict(x.sizes))
 
 
 # ---- sums
 
-def _reduce(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _reduce(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Elements beyond the size are the init value, as in XLA: an init that is not the identity counts once for each of them."""
     n = len(operands) // 2
     along = Reduce.of(node).dimensions
@@ -124,11 +122,11 @@ def _reduce(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     return w.parts(made, [sizes] * n)
 
 
-def _first(operands: Sequence[Held], d: int) -> Node | None:
+def _first(operands: Sequence[PaddedArray], d: int) -> Node | None:
     return next((o.sizes[d] for o in operands if d in o.sizes), None)
 
 
-def _reduce_window(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _reduce_window(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """XLA counts the windows inside the operand, whatever the padding; a window over everything (a running sum) keeps the size."""
     n = len(operands) // 2
     window = Windowed.of(node).window
@@ -156,15 +154,15 @@ def _is_trivial(window: Window, d: int) -> bool:
     return (window.size[d], window.stride[d], window.pad_low[d], window.pad_high[d], window.lhs_dilate[d]) == (1, 1, 0, 0, 1)
 
 
-def _select_and_scatter(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _select_and_scatter(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Beyond the size the operand is the least value, so that no window selects it, and the source is the init value."""
     x, source, init = operands
     least = w.array(x.type.dtype.lowest, x.type.dtype)
     nodes = [w.masked(x, x.sizes, least), w.masked(source, source.sizes, init.node), init.node]
-    return Held(w.copy(node, nodes), dict(x.sizes))
+    return PaddedArray(w.copy(node, nodes), dict(x.sizes))
 
 
-def _dot(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _dot(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Masks contracted dimensions with zeros beyond the size."""
     sides, a = [], Dot.of(node)
     numbers = (a.lhs_contracting_dims, a.lhs_batch_dims), (a.rhs_contracting_dims, a.rhs_batch_dims)
@@ -175,10 +173,10 @@ def _dot(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     x, y = operands
     sizes = [x.sizes.get(a, y.sizes.get(b)) for a, b in zip(left_batch, right_batch, strict=True)]
     sizes += [x.sizes.get(d) for d in left_free] + [y.sizes.get(d) for d in right_free]
-    return Held(w.copy(node, [left, right]), {d: size for d, size in enumerate(sizes) if size is not None})
+    return PaddedArray(w.copy(node, [left, right]), {d: size for d, size in enumerate(sizes) if size is not None})
 
 
-def _convolution(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _convolution(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     labels = Convolution.of(node).dim_labels
     x, kernel = operands
     if any(d in x.sizes for d in labels.lhs_spatial) or any(d in kernel.sizes for d in labels.rhs_spatial):
@@ -192,12 +190,12 @@ def _convolution(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
         sizes[labels.out_batch] = x.sizes[labels.lhs_batch]
     if labels.rhs_output in kernel.sizes:
         sizes[labels.out_feature] = kernel.sizes[labels.rhs_output]
-    return Held(w.copy(node, [left, right]), sizes)
+    return PaddedArray(w.copy(node, [left, right]), sizes)
 
 
 # ---- order
 
-def _sort(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _sort(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     """Sorts invalid elements after all valid ones: each element carries a flag, which the comparison checks first."""
     along = Sort.of(node).dimensions[0]
     size = _first(operands, along)
@@ -208,7 +206,7 @@ def _sort(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
     counts = w.mask(operands[0].shape, along, size)
     types = [w.type(n) for n in (*nodes, counts)]
     made = w.builder.add(node.op, [*nodes, counts], node.attrs, TupleType(tuple(types)), [_with_flags(w.module, node.bodies[0])], node.name)
-    sorted_ = [Held(w.part(made, i), given) for i, given in enumerate(sizes)]
+    sorted_ = [PaddedArray(w.part(made, i), given) for i, given in enumerate(sizes)]
     return list(sorted_) if isinstance(node.type, TupleType) else sorted_[0]
 
 
@@ -231,20 +229,20 @@ def _with_flags(module: Module, body: Graph) -> Graph:
 
 # ---- calls of XLA's own
 
-def _custom_call(w: GraphExpansion, node: Node, operands: list[Held]) -> Tree:
+def _custom_call(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     target = CustomCall.of(node).custom_call_target
     if target == "PadToStatic":
         x = operands[0]
         parts = node.type.elements if isinstance(node.type, TupleType) else ()
         dims = range(x.type.rank) if len(parts) == x.type.rank + 1 else sorted(x.sizes)
-        return [Held(x.node), *(Held(w.size(x, d)) for d in dims)]
+        return [PaddedArray(x.node), *(PaddedArray(w.size(x, d)) for d in dims)]
     if target == "SliceToDynamic":
         x = operands[0]
         rank = x.type.rank
         given = operands[1:]
         dims = range(rank) if len(given) == rank else bounded(node.type)
         sizes = {d: size.node for d, size in zip(dims, given) if d in bounded(node.type)}
-        return Held(x.node, {**x.sizes, **sizes})
+        return PaddedArray(x.node, {**x.sizes, **sizes})
     raise w.refusal(node, f"custom-call to {target!r} is not supported to have a dynamic dimension, in XLA neither")
 
 

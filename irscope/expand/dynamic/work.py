@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from irscope.expand.dynamic.held import Held, Tree, static_value
+from irscope.expand.dynamic.padded_arrays import PaddedArray, Tree, static_value
 from irscope.expand.values import Value, parts_of
 from irscope.graph import Builder, Graph, Module, Node, TensorType, Type
 from irscope.graph.dtypes import PRED, S32
@@ -34,7 +34,7 @@ class GraphExpansion(Tensors):
             self._numbers[value] = self.array(value, S32)
         return self._numbers[value]
 
-    def size(self, held: Held, d: int) -> Node:
+    def size(self, held: PaddedArray, d: int) -> Node:
         """The number of valid elements along a dimension."""
         found = held.sizes.get(d)
         return found if found is not None else self.number(held.shape[d])
@@ -78,7 +78,7 @@ class GraphExpansion(Tensors):
         line = self.compare("LT", self.iota((shape[d],), 0, S32), size)
         return self.emit("broadcast", (line,), {"dimensions": (d,)}, type=TensorType(PRED, tuple(shape)))
 
-    def masked(self, held: Held, dims: Iterable[int], fill: Node) -> Node:
+    def masked(self, held: PaddedArray, dims: Iterable[int], fill: Node) -> Node:
         """The array with ``fill`` at every invalid position along one of these dimensions."""
         mask: Node | None = None
         for d in dims:
@@ -101,11 +101,11 @@ class GraphExpansion(Tensors):
         return UserError(f"%{written.name} cannot run", findings=[finding])
 
 
-Rule = Callable[[GraphExpansion, Node, list[Held]], Tree]
+Rule = Callable[[GraphExpansion, Node, list[PaddedArray]], Tree]
 """The rule of an operator: builds it over operands of which some have dynamic sizes."""
 
 
 def _tree(value: Value, sizes: Any) -> Tree:
     if isinstance(value, Node):
-        return Held(value, dict(next(sizes, {})))
+        return PaddedArray(value, dict(next(sizes, {})))
     return [_tree(part, sizes) for part in value]

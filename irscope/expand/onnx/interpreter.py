@@ -136,12 +136,6 @@ class Interpreter(OnnxProgram):
         made = self.t.builder.add(hlo.constant, (), dict(node.attrs), node.type, name=node.name)
         return [self.t.own(made)]
 
-    def _text(self, node: Node, values: Values) -> Values:
-        return ["strings"]
-
-    def _absent(self, node: Node, values: Values) -> Values:
-        return [None]
-
     def attributes(self, node: Node) -> dict[str, Any]:
         """The attributes of a node, references to those of the function around it resolved."""
         found = {key: self.scope.get(value.name) if isinstance(value, Ref) else value for key, value in node.attrs.items()}
@@ -193,6 +187,7 @@ class Interpreter(OnnxProgram):
 
 
 STRUCTURE: dict[Op, Callable[[Interpreter, Node, Values], Values]] = {
-    hlo.constant: Interpreter._constant, structure.TEXT: Interpreter._text, structure.ABSENT: Interpreter._absent,
+    hlo.constant: Interpreter._constant, structure.TEXT: lambda program, node, values: ["strings"],
+    structure.ABSENT: lambda program, node, values: [None],
     structure.IF: control.branch, structure.LOOP: loops.loop, structure.SCAN: loops.scan, structure.SEQUENCE_MAP: loops.sequence_map,
 }

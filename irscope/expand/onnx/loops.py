@@ -160,27 +160,15 @@ def while_loop(program: OnnxProgram, rolled: Rolled, trip: Trip) -> tuple[list[N
                    for h, row in zip(held, rows, strict=True)]
         results = [t.here(v) for v in (t.plus(parts[0], 1), t.array(True, PRED) if more is None else more, *after, *written)]
     is_counted = more is None and _holds(program, rolled.go)
-    own = {id(p) for p in (*parts, *held)}
-    inside = [p for p in body.parts if id(p) not in own]
     with t.body(f"{rolled.name}.condition") as test:
         asked = [t.own(test.part(types[0])), t.own(test.part(types[1]))]
-        root = asked[1]
+        test.graph.root = asked[1]
         if rolled.trips >= 0:
             inside_bound = t.compare("LT", asked[0], t.array(rolled.trips, S64))
-            root = inside_bound if is_counted else t.binary("and", inside_bound, root)
-    start = [index, t.here(go), *state, *(t.full(s.dims(), 0, s.dtype) for s in stacks), *(t.here(c) for c in body.captured)]
-    whole = TupleType((*types, *stacks, *(c.type for c in body.captured)))
-    # Parts were made in the order of their first use; in the tuple the captured values stand last.
-    for place, part in enumerate([*parts, *held, *inside]):
-        part.attrs = {"index": place}
-    for frame in (body, test):
-        frame.graph.params[0].type = whole
-    test.graph.root = root
-    with t.again(body):
-        body.graph.root = t.tuple([*results, *inside])
+            test.graph.root = inside_bound if is_counted else t.binary("and", inside_bound, asked[1])
     for frame in (test, body):
         program.keep(frame.graph)
-    made = t.emit("while", (t.tuple(start),), {}, (test.graph, body.graph), whole)
+    made = t.loop(body, test, [index, t.here(go), *state, *(t.full(s.dims(), 0, s.dtype) for s in stacks)], results)
     final = [t.part(made, i) for i in range(n + len(stacks))]
     return final[2:n], final[n:], None if is_counted and rolled.trips >= 0 else final[0]
 

@@ -1,12 +1,13 @@
 """State shared by the constructs of an ONNX model during a run: the graph under construction, and the attributes of the function around."""
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from irscope.expand.frames import Framed
+from irscope.expand.frames import Framed, FramedProgram
 from irscope.formats.onnx.algebra import Onnx
 from irscope.graph import Graph, Module, Node
 from irscope.ops.faults import TypeFault
@@ -33,17 +34,13 @@ class FramedOnnx(Framed, Onnx):
         return owner is None or owner.outer is None
 
 
-class OnnxProgram(ABC):
+class OnnxProgram(FramedProgram[FramedOnnx]):
     """The state of a run. Bodies are run by :meth:`call`."""
 
     def __init__(self, module: Module, measure: Measure | None) -> None:
-        self.module = module
-        self.made = module.derived()
-        self.graph = Graph(module.entry)
-        self.t = FramedOnnx(self.graph)
-        self._measure = measure
+        super().__init__(module, FramedOnnx)
         if measure is not None:
-            self.t.measure = self._measured
+            self.t.measure = partial(self._measured, measure)
         self.scope: Mapping[str, Any] = {}
         """The attributes of the function that runs."""
 
@@ -51,13 +48,11 @@ class OnnxProgram(ABC):
     def call(self, graph: Graph, arguments: Sequence[Any]) -> Values:
         """Run a graph; its captures follow its own parameters. The results are those that it returns."""
 
-    def _measured(self, node: Node) -> int:
+    def _measured(self, measure: Measure, node: Node) -> int:
         """The value of an integer scalar for the given inputs."""
-        assert self._measure is not None
         if self.t.frame.outer is not None or not self.t.is_outermost(node):
             raise TypeFault("it depends on data inside of a loop or a branch")
-        self.made.attrs |= {"sizes_from_data": True}
-        return int(self._measure(Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)))
+        return self.size_from_inputs(node, measure)
 
     @contextmanager
     def within(self, scope: Mapping[str, Any]) -> Iterator[None]:
@@ -67,10 +62,6 @@ class OnnxProgram(ABC):
             yield
         finally:
             self.scope = before
-
-    def keep(self, graph: Graph) -> None:
-        """Add a completed body to the module."""
-        self.made.graphs[self.made.fresh_name(graph.name)] = graph
 
     def fault(self, node: Node, message: str, help: str = "") -> UserError:
         """The error of a node, with its name."""

@@ -22,6 +22,7 @@ from irscope.expand.relay import choices, loops
 from irscope.expand.relay.binding import unsolved
 from irscope.expand.relay.program import MAX_DEPTH, RelayProgram, Run
 from irscope.expand.relay.values import Closure, Constructor, Reference, SelfReference, describe, flatten
+from irscope.expand.steps import drive
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call, Constant, Named
 from irscope.formats.relay.inference import built
@@ -36,10 +37,8 @@ from irscope.source import UserError, did_you_mean
 from irscope.source.budget import require_nodes
 
 
-def run_program(
-    module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Array] | None = None, partial: bool = False,
-    measure: Callable[[Graph], int] | None = None,
-) -> Module:
+def run_program(module: Module, inputs: Mapping[str, Type] | None = None, constants: Mapping[str, Array] | None = None,
+                partial: bool = False, measure: Callable[[Graph], int] | None = None) -> Module:
     """The primitive graph of what the entry computes. Raises UserError, with the place, where it cannot be run.
 
     ``inputs`` are types of parameters that the text leaves open, ``constants`` values of the table that the text omits. ``partial``
@@ -69,7 +68,7 @@ class RelayInterpreter(RelayProgram):
             raise UserError(f"@{main.name} is a lowered function, which is kept as text", "give the Relay module that it was made from")
         arguments = [self._input(p) for p in main.params]
         self.t.builder.at = (main.root,)
-        value = self.finished(self.call(main, arguments))
+        value = drive(self.call(main, arguments))
         leaves = flatten(value)
         if not all(isinstance(leaf, Node) for leaf in leaves):
             raise UserError(f"@{main.name} returns a function or a reference, which is not an array")
@@ -90,10 +89,8 @@ class RelayInterpreter(RelayProgram):
         if not isinstance(type, TensorType):
             if type is UNKNOWN:
                 raise unsolved(self.module, param, name)
-            raise UserError(
-                f"input %{name} has the type {type} in the text, which no array has{self.where(param)}",
-                choices.KNOWN if self.constructors else "irscope runs programs over arrays",
-            )
+            raise UserError(f"input %{name} has the type {type} in the text, which no array has{self.where(param)}",
+                            choices.KNOWN if self.constructors else "irscope runs programs over arrays")
         if not type.is_static:
             raise UserError(f"input %{name} has an open dimension: {type}", f"give it by --inputs, or --shape {name}=...")
         made = self.t.builder.param(hlo.parameter, type, name)
@@ -101,19 +98,6 @@ class RelayInterpreter(RelayProgram):
         return self.t.own(made)
 
     # ------------------------------------------------------------------ functions
-
-    @staticmethod
-    def finished(run: Run) -> Any:
-        """The value of a call, and of all that it calls."""
-        stack, value = [run], None
-        while stack:
-            try:
-                stack.append(stack[-1].send(value))
-                value = None
-            except StopIteration as end:
-                stack.pop()
-                value = end.value
-        return value
 
     def call(self, graph: Graph, arguments: list[object]) -> Run:
         """Run a graph. Its captures follow its own parameters."""
@@ -158,12 +142,6 @@ class RelayInterpreter(RelayProgram):
         made = Closure(node.bodies[0], values)
         made.captured = [made if isinstance(v, SelfReference) else v for v in values]
         return made
-
-    def _ref(self, node: Node, values: list[object]) -> Reference:
-        return Reference(values[0], len(self.journals))
-
-    def _ref_read(self, node: Node, values: list[object]) -> object:
-        return self._cell(node, values).value
 
     def _ref_write(self, node: Node, values: list[object]) -> list[object]:
         self.write(self._cell(node, values), values[1])
@@ -274,8 +252,8 @@ class RelayInterpreter(RelayProgram):
 STRUCTURE: dict[Op, Callable[[RelayInterpreter, Node, list[Any]], Any]] = {
     structure.FUNCTION: RelayInterpreter._function, structure.GLOBAL: RelayInterpreter._global, structure.CALL: RelayInterpreter._called,
     structure.IF: choices.branch, structure.MATCH: choices.match, structure.CONSTRUCTOR: choices.constructed,
-    structure.FIELD: choices.bound, structure.REF: RelayInterpreter._ref, structure.REF_READ: RelayInterpreter._ref_read,
-    structure.REF_WRITE: RelayInterpreter._ref_write,
+    structure.FIELD: choices.bound, structure.REF: lambda program, node, values: Reference(values[0], len(program.journals)),
+    structure.REF_READ: lambda program, node, values: program._cell(node, values).value, structure.REF_WRITE: RelayInterpreter._ref_write,
 }
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.expand.frames import Frame, captures
+from irscope.expand.frames import captures
 from irscope.expand.relay.choices import tensors, truth
 from irscope.expand.relay.program import RelayProgram, Run
 from irscope.expand.relay.values import Closure, rebuilt, unlike
-from irscope.expand.values import synthetic_part
 from irscope.formats.relay import structure
 from irscope.formats.relay.attributes import Call
-from irscope.graph import Graph, Node, TupleType, Type
+from irscope.graph import Graph, Node, Type
 from irscope.source import UserError
 
 MAX_TRIPS = 1000
@@ -42,10 +41,8 @@ def tail_loop(function: Closure) -> TailLoop | None:
         return None
     for node in graph.nodes:
         if node in calls:
-            raise UserError(
-                f"@{graph.name} calls itself in front of any choice, so it never ends",
-                "a function `if (go) { @f(next...) } else { result }` becomes a loop",
-            )
+            raise UserError(f"@{graph.name} calls itself in front of any choice, so it never ends",
+                            "a function `if (go) { @f(next...) } else { result }` becomes a loop")
     root = graph.root
     if root is not None and root.op is structure.IF and len(calls) == 1:
         for i, body in enumerate(root.bodies):
@@ -164,37 +161,20 @@ def _rolled(program: RelayProgram, node: Node, function: Closure, loop: TailLoop
             after = yield from step.next()
             program.at(node)
             results = [t.here(leaf) for leaf in tensors(program, node, after)]
-            inside = [p for p in body.parts if p not in parts]
         with t.body(f"{name}.condition") as test:
             own = [t.own(test.part(ty)) for ty in types]
             asked = _Step(program, function, loop, rebuilt(state, own))
             yield from asked.begin()
             program.at(node)
             go = t.here(asked.condition)
-            if loop.again == 1:
-                go = t.unary("not", go)
-            passed = [p for p in test.parts if p not in own]
+            test.graph.root = t.unary("not", go) if loop.again == 1 else go
     _check(f"the loop @{function.graph.name} carries", program.where(node), (state, types), (after, [r.type for r in results]))
     if journal.undo():
         raise UserError(f"the loop @{function.graph.name} writes a reference from around it{program.where(node)}",
                         "hand the value from trip to trip as an argument")
-    captured = list(dict.fromkeys([*body.captured, *test.captured]))
-    whole = TupleType((*types, *(c.type for c in captured)))
-    for frame, theirs in ((body, inside), (test, passed)):
-        order = {c: len(types) + i for i, c in enumerate(captured)}
-        for part, source in zip(theirs, frame.captured, strict=True):
-            part.attrs = {"index": order[source]}
-        frame.graph.params[0].type = whole
-    test.graph.root = go
-    with t.again(body):
-        rest = []
-        held = dict(zip(body.captured, inside, strict=True))
-        for i, c in enumerate(captured):
-            rest.append(held[c] if c in held else _state_part(program, body, len(types) + i, c))
-        body.graph.root = t.tuple([*results, *rest])
     for frame in (test, body):
         program.keep(frame.graph)
-    made = t.emit("while", (t.tuple([*start, *[t.here(c) for c in captured]]),), {}, (test.graph, body.graph), whole)
+    made = t.loop(body, test, start, results)
     last = _Step(program, function, loop, rebuilt(state, [t.part(made, i) for i in range(len(types))]))
     yield from last.begin()
     return (yield last.outside())
@@ -209,8 +189,3 @@ def _check(subject: str, where: str, before: tuple[object, list[Type]], after: t
     carried, later = (", ".join(map(str, types)) for _, types in (before, after))
     if carried != later:
         raise UserError(f"{subject} {carried}, and its next trip {later}{where}")
-
-
-def _state_part(program: RelayProgram, frame: Frame, index: int, node: Node) -> Node:
-    """A value that the body passes on unchanged."""
-    return program.t.own(synthetic_part(frame.builder, frame.graph.params[0], index, type=node.type))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Container, Generator, Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from irscope.expand.frames import Framed
+from irscope.expand.frames import Framed, FramedProgram
 from irscope.expand.relay.values import Journal, Reference
+from irscope.expand.steps import Steps
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.attributes import RelayModule
 from irscope.graph import Graph, Module, Node
 from irscope.source import UserError
 
-Run = Generator["Run", Any, Any]
+Run = Steps
 """A call under way: it yields other calls, is sent their values, and returns its own."""
 
 MAX_DEPTH = 5_000
@@ -28,17 +29,12 @@ class FramedRelay(Framed, Relay):
     """Relay's algebra in the innermost frame."""
 
 
-class RelayProgram(ABC):
+class RelayProgram(FramedProgram[FramedRelay]):
     """The state of a run. Choices and loops run graphs by :meth:`call` and :meth:`fill`."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.made = module.derived()
-        self.graph = Graph(module.entry)
-        self.t = FramedRelay(self.graph)
-        self.constructors = {
-            name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()
-        }
+        super().__init__(module, FramedRelay)
+        self.constructors = {name: len(fields) for made in RelayModule.of(module).types.values() for name, fields in made.items()}
         self.running: list[Graph] = []
         self.nesting = 0
         self.journals: list[Journal] = []
@@ -61,10 +57,8 @@ class RelayProgram(ABC):
         """Enter the branches of a choice that depends on data."""
         self.nesting += 1
         if self.nesting > MAX_NESTED:
-            raise UserError(
-                f"{self.repeated()} calls itself in a branch that data choose: how often is not known{self.where(node)}",
-                "a function `if (go) { @f(next...) } else { result }` becomes a loop; else the end must not depend on data",
-            )
+            raise UserError(f"{self.repeated()} calls itself in a branch that data choose: how often is not known{self.where(node)}",
+                            "a function `if (go) { @f(next...) } else { result }` becomes a loop; else the end must not depend on data")
         yield
         self.nesting -= 1
 
@@ -85,10 +79,6 @@ class RelayProgram(ABC):
     def at(self, node: Node) -> None:
         """Attribute the nodes built from here on to this node."""
         self.t.builder.at = (node,)
-
-    def keep(self, graph: Graph) -> None:
-        """Add a completed body to the module."""
-        self.made.graphs[self.made.fresh_name(graph.name)] = graph
 
     def where(self, node: Node) -> str:
         """`` (line 4)``."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.expand.values import fold
 from irscope.graph import Graph, Node
 from irscope.graph.walk import leaves_of
 from irscope.source import UserError
@@ -99,25 +99,10 @@ def unlike(a: object, b: object) -> tuple[str, str] | None:
 def rebuilt(shape: object, leaves: list[Any]) -> Any:
     """Put leaves into the lists and data of another value."""
     given = iter(leaves)
-    made: list[Any] = []
-    open_: list[tuple[Iterator[Any], list[Any]]] = [(iter([shape]), made)]
-    while open_:
-        items, out = open_[-1]
-        for item in items:
-            if isinstance(item, list):
-                inner: list[Any] = []
-                out.append(inner)
-                open_.append((iter(item), inner))
-                break
-            if isinstance(item, Data):
-                copy = Data(item.constructor, [])
-                out.append(copy)
-                open_.append((iter(item.fields), copy.fields))
-                break
-            out.append(next(given))
-        else:
-            open_.pop()
-    return made[0]
+
+    def join(whole: Any, made: list[Any]) -> Any:
+        return made if isinstance(whole, list) else Data(whole.constructor, made)
+    return fold(shape, _parts, lambda _: next(given), join)
 
 
 def nodes_of(value: object) -> list[Node]:

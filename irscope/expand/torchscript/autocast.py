@@ -84,18 +84,11 @@ def cast(program: TorchProgram, name: str, values: Sequence[object]) -> list[Any
     elif name in within.wide:
         kind = F32
     elif name in within.widest:
-        kind = F32 if any(program.t.dtype(x.get()) is F32 for x in _tensors(values)) else within.dtype
+        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        kind = F32 if any(isinstance(x, Tensor) and program.t.dtype(x.get()) is F32 for x in parts) else within.dtype
     else:
         return list(values)
     return [_converted(program, value, kind) for value in values]
-
-
-def _tensors(values: Sequence[object]) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list):
-            yield from (part for part in value if isinstance(part, Tensor))
 
 
 def _converted(program: TorchProgram, value: object, kind: DType) -> Any:

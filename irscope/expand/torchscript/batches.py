@@ -13,8 +13,7 @@ from typing import Any
 
 from irscope.expand.torchscript import aliases
 from irscope.expand.torchscript.higher_order import row
-from irscope.expand.torchscript.kinds import Kinds
-from irscope.expand.torchscript.program import Handler, TorchProgram
+from irscope.expand.torchscript.program import Handlers, TorchProgram
 from irscope.formats.torchscript.abstract import Tensor, tensor
 from irscope.formats.torchscript.higher_order import BATCHES
 from irscope.graph import Node, TensorType
@@ -29,12 +28,13 @@ class BatchedRow:
     levels: tuple[int, ...]
 
 
-ADDED, REMOVED = Kinds("any int int"), Kinds("any int int int")
+NODES = Handlers()
+"""The functions of ``vmap``, by their targets."""
 
 
+@NODES.taking(f"{BATCHES}_add_batch_dim", kinds="any int int")
 def add_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> BatchedRow:
     """``(x, dimension, level)``"""
-    ADDED.check(values)
     t, (x, dimension, level) = program.t, values
     levels = x.levels if isinstance(x, BatchedRow) else ()
     whole = tensor(x.whole if isinstance(x, BatchedRow) else x).get()
@@ -44,9 +44,9 @@ def add_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> Batch
     return BatchedRow(Tensor(t.here(t.transpose(whole, order))), (*levels, level))
 
 
+@NODES.taking(f"{BATCHES}_remove_batch_dim", kinds="any int int int")
 def remove_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> object:
     """``(x, level, rows, dimension)``"""
-    REMOVED.check(values)
     t, (x, level, count, out) = program.t, values
     levels = x.levels if isinstance(x, BatchedRow) else ()
     whole = tensor(x.whole if isinstance(x, BatchedRow) else x).get()
@@ -61,16 +61,9 @@ def remove_batch_dim(program: TorchProgram, node: Node, values: list[Any]) -> ob
     return BatchedRow(made, rest) if rest else made
 
 
+@NODES.taking(*(BATCHES + name for name in ("lazy_load_decompositions", "_vmap_increment_nesting", "_vmap_decrement_nesting")))
 def nothing(program: TorchProgram, node: Node, values: list[object]) -> None:
     """The beginning or the end of a ``vmap``."""
-
-
-NODES: dict[str, Handler] = {
-    f"{BATCHES}_add_batch_dim": add_batch_dim, f"{BATCHES}_remove_batch_dim": remove_batch_dim,
-    f"{BATCHES}lazy_load_decompositions": nothing, f"{BATCHES}_vmap_increment_nesting": nothing,
-    f"{BATCHES}_vmap_decrement_nesting": nothing,
-}
-"""The functions of ``vmap``, by their targets."""
 
 
 def has_rows(values: Sequence[object]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.expand.torchscript.program import TorchProgram
-from irscope.formats.torchscript.abstract import Maybe
+from irscope.expand.torchscript.structure import parts_in
 from irscope.ops.faults import TypeFault
 
 Container = list[object] | dict[object, object]
@@ -30,7 +30,7 @@ class Contents:
                     continue
                 known.add(id(top))
                 self.held.append((top, top.copy()))
-            stack.extend(_items(top))
+            stack.extend(parts_in(top) or ())
 
     def changed(self) -> dict[Place, Any]:
         """The contents of the containers changed since then, and the attributes that were set, by their index here.
@@ -65,14 +65,6 @@ class Contents:
         self.program.attributes.update(self.attributes)
         self.program.assigned.clear()
         self.program.assigned.update(self.assigned)
-
-
-def _items(value: object) -> list[object]:
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value.values())
-    return [value.value] if isinstance(value, Maybe) else []
 
 
 def _put(container: Container, contents: Container) -> None:

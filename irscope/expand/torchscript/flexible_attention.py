@@ -11,8 +11,7 @@ from math import log
 from typing import Any
 
 from irscope.expand.torchscript import higher_order
-from irscope.expand.torchscript.kinds import Kinds
-from irscope.expand.torchscript.program import Handler, TorchProgram
+from irscope.expand.torchscript.program import Handlers, TorchProgram
 from irscope.formats.torchscript.abstract import FunctionRef, Scalar, Tensor, tensors
 from irscope.formats.torchscript.higher_order import FLEX_ATTENTION
 from irscope.formats.torchscript.operators.shape import repeat_interleave
@@ -23,12 +22,12 @@ from irscope.graph.dtypes import PRED, S32
 from irscope.ops.checked import nonzero
 from irscope.ops.faults import TypeFault
 
-TAKEN = Kinds("tensor tensor tensor any list|tuple|none number any*")
+NODES = Handlers()
 
 
+@NODES.taking(FLEX_ATTENTION.name, kinds="tensor tensor tensor any list|tuple|none number any*")
 def flex_attention(program: TorchProgram, node: Node, values: list[Any]) -> list[object]:
     """The result; the logarithms of the sums of exponentials, and the largest scores, both to base 2 (math_attention of torch)."""
-    TAKEN.check(values)
     t, (q, k, v) = program.t, (x.get() for x in tensors(values[:3]))
     for x in (q, k, v):
         t.shape_of(x, 4, 4)
@@ -67,6 +66,3 @@ def _over(program: TorchProgram, graph: FunctionRef, given: Sequence[object], sh
         raise TypeFault("its graphs return one score each")
     made = found[0].get() if isinstance(found[0], Tensor) else t.as_tensor(found[0])
     return t.broadcast_to(made, shape)
-
-
-NODES: dict[str, Handler] = {FLEX_ATTENTION.name: flex_attention}

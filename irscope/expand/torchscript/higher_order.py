@@ -213,9 +213,7 @@ def wrap_with_autocast(program: TorchProgram, node: Node, values: list[Any]) -> 
         return results(node, program.call(graph_of(program, body), given))
 
 
-@NODES.taking(ops.WRAPPERS["_export_tracepoint"].name)
-def tracepoint(program: TorchProgram, node: Node, values: list[object]) -> object:
-    return list(values)
+NODES.taking(ops.WRAPPERS["_export_tracepoint"].name)(lambda program, node, values: list(values))
 
 
 @NODES.taking(ops.WITH_EFFECTS.name, kinds="any any any*")

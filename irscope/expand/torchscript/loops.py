@@ -13,7 +13,7 @@ from irscope.expand.torchscript.merging import MISSING, filled, slots, unified
 from irscope.expand.torchscript.program import TorchProgram
 from irscope.expand.torchscript.structure import describe, flatten, rebuild
 from irscope.formats.torchscript.abstract import Maybe, Scalar, Tensor, TensorStorage, Uninitialized
-from irscope.graph import Graph, Node, TensorType, TupleType
+from irscope.graph import Node, TensorType, Type
 from irscope.graph.dtypes import PRED, S64
 from irscope.ops.faults import TypeFault
 
@@ -72,10 +72,9 @@ class Trip:
         after: list[Any] = []
         with t.body(f"{node.name}.body") as self.frame:
             frame, leaves = self.frame, _leaves(state.values)
-            i, go = t.own(frame.part(TensorType(S64, ()))), t.own(frame.part(TensorType(PRED, ())))
+            i, _ = (t.own(frame.part(TensorType(dtype, ()))) for dtype in (S64, PRED))
             inside = [t.own(frame.part(type)) for type in types]
             held = [t.own(frame.part(storage.last().type)) for storage in state.touched]
-            frame.state_parts = [i, go, *inside, *held]
             journal = t.journals[-1]
             for storage, part in zip(state.touched, held, strict=True):
                 journal[storage] = storage.last()
@@ -117,7 +116,6 @@ class Trip:
                 self.doubts = t.doubts[-1]
                 for storage, before in journal.items():
                     storage.set(before)
-            frame.captured_parts = [p for p in frame.parts if p not in frame.state_parts]
         if not fits:
             state = _widened(program, state, after)
         if not right:
@@ -191,17 +189,16 @@ def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     frame, kinds = trip.frame, _leaves(state.values)
     limit = loop.trips.node if isinstance(loop.trips, Scalar) else t.array(min(int(loop.trips), (1 << 63) - 1), S64)
     go = t.convert(t.reshape(node_of_leaf(program, loop.condition), ()), PRED)
-    fixed = [t.here(c) for c in frame.captured]
     written = [t.here(storage.last()) for storage in state.touched]
-    parts = [t.array(loop.done, S64), go, *[t.here(s) for s in start], *written, limit, *fixed]
-    _finish(program, frame, trip.results, limit)
-    types = TupleType(tuple(s.type for s in parts))
-    n = len(start) + len(state.touched)
-    test = _condition_body(program, f"{node.name}.condition", types, 2 + n)
-    program.keep(test)
+    parts = [t.array(loop.done, S64), go, *[t.here(s) for s in start], *written, limit]
+    with t.again(frame):
+        results = [*trip.results, t.own(frame.part(limit.type))]
+    _check_state(parts, results)
+    test = _condition_body(program, f"{node.name}.condition", [part.type for part in (*parts, *frame.captured)], len(parts) - 1)
+    program.keep(test.graph)
     program.keep(frame.graph)
-    _check_state(frame.graph.result(), types)
-    made = t.emit("while", (t.tuple(parts),), {}, (test, frame.graph), types)
+    made = t.loop(frame, test, parts, results)
+    n = len(start) + len(written)
     ends = [t.part(made, k) for k in range(2, 2 + n)]
     for storage, part in zip(state.touched, ends[len(start):], strict=True):
         aliases.announce(program, storage)
@@ -213,35 +210,21 @@ def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     values, held = _with_leaves(state.values, given)
     for place, value in zip(state.held, held, strict=True):
         contents.put(place, value)
-    results: list[Any] = values
-    return results
+    carried: list[Any] = values
+    return carried
 
 
-def _finish(program: TorchProgram, frame: Frame, results: list[Node], limit: Node) -> None:
-    """Pass the limit and the captures on unchanged, after the state."""
-    t = program.t
-    with t.again(frame):
-        kept = t.own(frame.part(limit.type))
-        passed = [p for p in frame.parts if p in frame.captured_parts]
-        order = [*frame.state_parts, kept, *passed]
-        for place, part in enumerate(order):
-            part.attrs = {"index": place}
-        frame.parts[:] = order
-        frame.finish(t.tuple([*results, kept, *passed]))
-
-
-def _condition_body(program: TorchProgram, name: str, types: TupleType, limit_at: int) -> Graph:
+def _condition_body(program: TorchProgram, name: str, types: Sequence[Type], limit_at: int) -> Frame:
     """``go and i < limit``."""
     t = program.t
     with t.body(name) as frame:
-        parts = [t.own(frame.part(e)) for e in types.elements]
-        frame.finish(t.binary("and", parts[1], t.compare("LT", parts[0], parts[limit_at])))
-        return frame.graph
+        parts = [t.own(frame.part(type)) for type in types]
+        frame.graph.root = t.binary("and", parts[1], t.compare("LT", parts[0], parts[limit_at]))
+        return frame
 
 
-def _check_state(root: Node, types: TupleType) -> None:
+def _check_state(before: Sequence[Node], after: Sequence[Node]) -> None:
     """Check that a while loop returns the types that it takes."""
-    assert isinstance(root.type, TupleType)
-    for a, b in zip(root.type.elements, types.elements, strict=True):
-        if str(a) != str(b):
-            raise TypeFault(f"a loop whose end depends on data carries {b}, but its body returns {a}")
+    for a, b in zip(after, before, strict=True):
+        if str(a.type) != str(b.type):
+            raise TypeFault(f"a loop whose end depends on data carries {b.type}, but its body returns {a.type}")

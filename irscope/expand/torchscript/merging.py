@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.expand.torchscript.structure import describe
+from irscope.expand.torchscript.structure import describe, flatten, parts_in, with_parts
+from irscope.expand.values import fold
 from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, Scalar, Tensor, Uninitialized
 from irscope.ops.faults import TypeFault
 
@@ -59,15 +60,11 @@ def _counted(value: Any) -> str:
 
 def _one_sided(value: object, on_second: bool) -> object:
     """A value that only one of the ways sets, and that is used only after it."""
-    if isinstance(value, list | tuple):
-        return type(value)([_one_sided(v, on_second) for v in value])
-    if isinstance(value, dict):
-        return {k: _one_sided(v, on_second) for k, v in value.items()}
-    if isinstance(value, Maybe):
-        return Maybe(_one_sided(value.present, on_second), _one_sided(value.value, on_second))
-    if isinstance(value, Tensor | Scalar):
-        return MergedLeaf(MISSING, value) if on_second else MergedLeaf(value, MISSING)
-    return value
+    def leaf(part: object) -> object:
+        if not isinstance(part, Tensor | Scalar):
+            return part
+        return MergedLeaf(MISSING, part) if on_second else MergedLeaf(part, MISSING)
+    return fold(value, parts_in, leaf, with_parts)
 
 
 def _optional(a: object, b: object) -> Maybe:
@@ -86,34 +83,15 @@ def _parts(value: object) -> tuple[object, object]:
 
 def slots(value: object) -> list[MergedLeaf]:
     """The slots of a value, in order."""
-    out: list[MergedLeaf] = []
-    stack = [value]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, MergedLeaf):
-            out.append(top)
-        elif isinstance(top, list | tuple):
-            stack.extend(reversed(top))
-        elif isinstance(top, dict):
-            stack.extend(reversed(list(top.values())))
-        elif isinstance(top, Maybe):
-            stack.extend((top.value, top.present))
-    return out
+    return [leaf for leaf in flatten(value) if isinstance(leaf, MergedLeaf)]
 
 
-def filled(value: object, parts: Sequence[object]) -> Any:
+def filled(value: object, given: Sequence[object]) -> Any:
     """The value with its slots filled, in order. A part without slots stays the same object."""
-    remaining = iter(parts)
-    return _filled(value, remaining)
+    return _filled(value, iter(given))
 
 
-def _filled(value: Any, parts: Iterator[Any]) -> object:
+def _filled(value: object, given: Iterator[object]) -> object:
     if isinstance(value, MergedLeaf):
-        return next(parts)
-    if not slots(value):
-        return value
-    if isinstance(value, list | tuple):
-        return type(value)([_filled(v, parts) for v in value])
-    if isinstance(value, dict):
-        return {k: _filled(v, parts) for k, v in value.items()}
-    return Maybe(_filled(value.present, parts), _filled(value.value, parts))
+        return next(given)
+    return with_parts(value, [_filled(part, given) for part in parts_in(value) or ()]) if slots(value) else value

@@ -1,12 +1,14 @@
 """State shared by the constructs of a TorchScript program during an abstract run: what is given, built, assigned and missing."""
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from irscope.expand.frames import FramedProgram
 from irscope.expand.torchscript.frames import FramedTorch
 from irscope.expand.torchscript.kinds import Kinds
 from irscope.formats.torchscript.abstract import Tensor
@@ -43,7 +45,7 @@ class Misfit(UserError):
     """An operator does not accept its arguments."""
 
 
-class TorchProgram(ABC):
+class TorchProgram(FramedProgram[FramedTorch]):
     """The state of a run: the module, the graph under construction, and objects. Branches, loops and calls run graphs by :meth:`call`.
 
     ``attributes`` maps paths to values of objects, ``assigned`` has the paths that the program set. ``weights`` are parameters of the main
@@ -52,13 +54,10 @@ class TorchProgram(ABC):
     """
 
     def __init__(self, module: Module, given: Given) -> None:
-        self.module = module
+        super().__init__(module, FramedTorch)
         self.given = given
-        self.made = module.derived()
-        self.graph = Graph(module.entry)
-        self.t = FramedTorch(self.graph)
         if given.measure is not None:
-            self.t.measure = self._measured
+            self.t.measure = partial(self.size_from_inputs, measure=given.measure)
         self.attributes: dict[str, object] = {}
         self.assigned: set[str] = set()
         self.missing: dict[str, list[Node]] = {}
@@ -95,10 +94,6 @@ class TorchProgram(ABC):
         self.t._owner[made] = frame
         return made
 
-    def keep(self, graph: Graph) -> None:
-        """Add a completed body to the module."""
-        self.made.graphs[self.made.fresh_name(graph.name)] = graph
-
     def recurrent_module(self, weights: Node) -> str | None:
         """The path of the module whose recurrent operator reads a list of weights, as the scope of the operator has it: empty for the
         root, None where no such operator reads the list."""
@@ -106,13 +101,6 @@ class TorchProgram(ABC):
             nodes = (node for graph in self.module.graphs.values() for node in graph.nodes if node.op in RECURRENT_OPERATORS)
             self._recurrent = {operand: self.module.scope(node).replace("/", ".") for node in nodes for operand in node.operands}
         return self._recurrent.get(weights)
-
-    def _measured(self, node: Node) -> int:
-        """The value that a scalar of the main graph has for the given inputs."""
-        assert self.given.measure is not None
-        made = Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)
-        self.made.attrs |= {"sizes_from_data": True}
-        return int(self.given.measure(made))
 
     def where(self, node: Node) -> str:
         """`` (file.py:4)``, where the text has it."""

@@ -172,24 +172,12 @@ READ: dict[str, Callable[[Any], Any]] = {
 SAME = frozenset(("aten::detach", "aten::contiguous", "aten::to", "aten::cpu", "aten::alias", "aten::lift_fresh"))
 
 
-def _append(values: list[object], item: object) -> list[Any]:
-    values.append(item)
-    return values
-
-
-def _set_item(container: Any, key: Any, item: Any) -> object:
-    container[key] = item
-    return container
-
-
-def _extend(values: list[object], more: list[object]) -> list[object]:
-    values.extend(more)
-    return values
-
-
-def _insert(values: list[object], at: int, item: object) -> list[object]:
-    values.insert(at, item)
-    return values
+def _changing(method: Callable[..., object]) -> Callable[..., Any]:
+    """A method that changes a container, whose result is the container."""
+    def change(container: Any, *values: object) -> Any:
+        method(container, *values)
+        return container
+    return change
 
 
 def _pop_item(values: dict[object, object]) -> object:
@@ -246,7 +234,8 @@ VALUES: dict[str, Callable[..., object]] = {
     "aten::__range_length": lambda low, high, step: len(range(low, high, step)),
     "aten::__derive_index": lambda index, start, step: start + index * step,
     "aten::slice": lambda values, start=None, end=None, step=1: values[start:end:step], "aten::list": lambda v: list(v),
-    "aten::_set_item": _set_item, "aten::append": _append, "aten::extend": _extend, "aten::add_": _extend, "aten::insert": _insert,
+    "aten::_set_item": _changing(operator.setitem), "aten::append": _changing(list.append), "aten::extend": _changing(list.extend),
+    "aten::add_": _changing(list.extend), "aten::insert": _changing(list.insert),
     "aten::pop": lambda container, *at: container.pop(*at), "aten::clear": lambda v: v.clear(), "aten::reverse": lambda v: v.reverse(),
     "aten::copy": _copy_list, "aten::sort": _sort, "aten::remove": lambda v, x: v.remove(x), "aten::index": lambda v, x: v.index(x),
     "aten::count": lambda v, x: v.count(x), "aten::keys": lambda d: list(d.keys()), "aten::values": lambda d: list(d.values()),

@@ -16,9 +16,8 @@ from irscope.expand.torchscript.program import Given, Misfit
 from irscope.expand.torchscript.weights import UnsolvedWeight
 from irscope.formats.torchscript.abstract import Tensor
 from irscope.formats.torchscript.types import plain_type
-from irscope.graph import DTYPES, Builder, Graph, Module, NamedType, Node, TensorType, Type, callees_first
+from irscope.graph import DTYPES, Module, NamedType, Node, TensorType, Type, rewrite_module
 from irscope.graph.dtypes import F32
-from irscope.graph.rewrite import copy_node
 from irscope.ops import TypeFault
 from irscope.source import UserError, did_you_mean
 
@@ -112,19 +111,8 @@ def _says(text: Type, type: TensorType) -> bool:
 
 
 def _retyped(module: Module, types: Mapping[Node, Type]) -> Module:
-    made = module.derived()
-    became: dict[Graph, Graph] = {}
-    main = module.main()
-    for graph in callees_first(module, main):
-        copy = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
-        builder = Builder(copy)
-        new: list[Node] = []
+    made = rewrite_module(module, lambda builder, node, operands: None, keep_dead=True)
+    for graph in made.graphs.values():
         for node in graph.nodes:
-            new.append(copy_node(builder, node, [new[o.index] for o in node.operands], [became.get(b, b) for b in node.bodies]))
-            new[-1].type = types.get(node, node.type)
-        copy.params = [new[p.index] for p in graph.params]
-        copy.root = new[graph.root.index] if graph.root is not None else None
-        became[graph] = copy
-    for name, graph in module.graphs.items():
-        made.graphs[name] = became.get(graph, graph)
+            node.type = types.get(node.origin[0], node.type)
     return made

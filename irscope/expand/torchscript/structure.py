@@ -9,6 +9,7 @@ from irscope.expand.torchscript import python_values
 from irscope.expand.torchscript.constants import constant, known
 from irscope.expand.torchscript.program import Handler, Handlers, TorchProgram
 from irscope.expand.torchscript.weights import flat_weights, weight
+from irscope.expand.values import fold
 from irscope.formats.torchscript.abstract import UNINITIALIZED, FunctionRef, Maybe, ModuleRef, Scalar, Tensor, tensor
 from irscope.formats.torchscript.attributes import CallMethod, ConstantChunk, GetAttr, IsInstance, Subgraph, TupleSlice
 from irscope.formats.torchscript.torch import NUMBERS
@@ -25,10 +26,10 @@ from irscope.source.budget import require_nodes
 
 def flatten(value: object) -> list[Any]:
     """The leaves of nested lists, tuples, dicts and Optionals, in order, without None."""
-    return leaves_of(value, _parts)
+    return leaves_of(value, parts_in)
 
 
-def _parts(value: object) -> Sequence[object] | None:
+def parts_in(value: object) -> Sequence[object] | None:
     """The parts of a value: for an Optional, its presence and its value; for None, nothing."""
     if isinstance(value, list | tuple):
         return value
@@ -39,21 +40,19 @@ def _parts(value: object) -> Sequence[object] | None:
     return () if value is None else None
 
 
+def with_parts(whole: object, parts: list[Any]) -> object:
+    """A value like ``whole`` of other parts."""
+    if isinstance(whole, list | tuple):
+        return type(whole)(parts)
+    if isinstance(whole, dict):
+        return dict(zip(whole, parts, strict=True))
+    return None if whole is None else Maybe(*parts)
+
+
 def rebuild(value: object, leaves: Sequence[object]) -> object:
     """``value`` with other leaves (the inverse of :func:`flatten`)."""
     remaining = iter(leaves)
-
-    def walk(part: object) -> object:
-        if isinstance(part, list):
-            return [walk(p) for p in part]
-        if isinstance(part, tuple):
-            return tuple(walk(p) for p in part)
-        if isinstance(part, dict):
-            return {k: walk(p) for k, p in part.items()}
-        if isinstance(part, Maybe):
-            return Maybe(walk(part.present), walk(part.value))
-        return None if part is None else next(remaining)
-    return walk(value)
+    return fold(value, parts_in, lambda _: next(remaining), with_parts)
 
 
 def has_tensor(value: object) -> bool:

@@ -118,8 +118,7 @@ def settle(program: TorchProgram, node: Node, name: str, values: Sequence[object
             raise UserError(
                 f"the text does not say the shape of weight {value.path!r}, which %{node.name} = {name} takes{program.where(node)}",
                 "torch.save(model.state_dict(), 'w.pt') and --weights w.pt gives it; or print torch.jit._get_trace_graph(model, x)[0] "
-                "or torch.jit.freeze(traced).graph, which say the shapes",
-            )
+                "or torch.jit.freeze(traced).graph, which say the shapes")
         value.settle(program.parameter(TensorType(_dtype(node, name), found), value.place, value.path))
 
 

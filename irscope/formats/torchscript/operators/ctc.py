@@ -9,7 +9,7 @@ from irscope.formats.torchscript.operators.loss import reduced
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
-from irscope.ops.counted_loops import repeat
+from irscope.ops.loops import repeat
 from irscope.ops.tensors import Tensors
 
 MEAN = 1

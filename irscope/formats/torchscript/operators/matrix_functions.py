@@ -10,7 +10,7 @@ from irscope.formats.torchscript.operators.solving import identity_like, inverse
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import C128, F64, S64
-from irscope.ops.counted_loops import repeat
+from irscope.ops.loops import repeat
 from irscope.ops.tensors import Tensors
 
 DEGREE, CHUNK = 18, 6

@@ -8,8 +8,8 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F64, S32, S64
 from irscope.ops.checked import in_step, nonzero
-from irscope.ops.counted_loops import repeat
 from irscope.ops.faults import TypeFault
+from irscope.ops.loops import repeat
 from irscope.ops.tensors import Tensors
 
 MOST_STEPS = 93

@@ -10,8 +10,8 @@ from irscope.formats.torchscript.operators.matrices import tril, triu
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import NO_ATTRS, Node, TupleType
 from irscope.graph.dtypes import S32, S64
-from irscope.ops.counted_loops import repeat
 from irscope.ops.faults import TypeFault
+from irscope.ops.loops import repeat
 from irscope.ops.tensors import Tensors
 
 

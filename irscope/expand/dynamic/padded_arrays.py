@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Union
 
+from irscope.expand.values import fold
 from irscope.graph import DynamicDim, Node, TensorType, TupleType, Type
 from irscope.graph.walk import leaves_of
 
@@ -13,7 +14,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PaddedArray:
     """An array as large as its bound; ``sizes`` maps each dynamic dimension to the s32[] that counts its valid elements."""
 
     node: Node
@@ -29,32 +30,20 @@ class Held:
         return self.type.dims()
 
 
-Tree = Union[Held, "list[Tree]"]
+Tree = Union[PaddedArray, "list[Tree]"]
 
 
-def leaves(tree: Tree) -> list[Held]:
+def leaves(tree: Tree) -> list[PaddedArray]:
     """The arrays of a value, in order."""
-    return leaves_of(tree, lambda value: None if isinstance(value, Held) else value)
+    return leaves_of(tree, lambda value: None if isinstance(value, PaddedArray) else value)
 
 
-def rebuilt(type: Type, given: Iterator[Held]) -> Tree:
+def rebuilt(type: Type, given: Iterator[PaddedArray]) -> Tree:
     """The value of a type, built from its arrays in order."""
-    if not isinstance(type, TupleType):
-        return next(given)
-    stack: list[tuple[TupleType, list[Tree]]] = [(type, [])]
-    while True:
-        top, done = stack[-1]
-        if len(done) == len(top.elements):
-            stack.pop()
-            if not stack:
-                return done
-            stack[-1][1].append(done)
-            continue
-        element = top.elements[len(done)]
-        if isinstance(element, TupleType):
-            stack.append((element, []))
-        else:
-            done.append(next(given))
+
+    def join(_: Type, parts: list[Tree]) -> Tree:
+        return parts
+    return fold(type, lambda t: t.elements if isinstance(t, TupleType) else None, lambda _: next(given), join)
 
 
 def static(type: Type) -> Type:
@@ -62,6 +51,13 @@ def static(type: Type) -> Type:
     if not isinstance(type, TensorType):
         return type
     return TensorType(type.dtype, tuple(d.bound if isinstance(d, DynamicDim) and d.bound is not None else d for d in type.shape))
+
+
+def static_array(node: Node) -> TensorType:
+    """The static type of a node that is an array."""
+    t = static(node.type)
+    assert isinstance(t, TensorType)
+    return t
 
 
 def static_value(type: Type) -> Type:
