@@ -66,7 +66,7 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
         # Leaf-like nodes may be hoisted out of one copy and not of the next; only the steps decide whether two stretches are the same.
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))
     for section, classes in reversed(finished):
-        add_up(section)
+        add_up(section, section.children)
         folder.fold(section, classes)
         for child in section.children:
             if child.kind == "repeat":

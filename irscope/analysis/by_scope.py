@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import ModuleCosts, is_kernel
-from irscope.analysis.outline import Section, SectionFolder, add_up, bottom_up
+from irscope.analysis.outline import Section, SectionFolder, add_up
 from irscope.analysis.scopes import Scope
 from irscope.graph import Graph
 from irscope.graph.numbering import Numbering
@@ -52,8 +52,8 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: ModuleCosts, st
     for section in list(root.walk()):
         _group_numbered(section, classes)
     folder = SectionFolder()
-    for section in bottom_up(root):
-        add_up(section)
+    for section in reversed(list(root.walk())):
+        add_up(section, section.children)
         folder.fold(section, classes[section])
         if len(section.children) == 1 and not section.nodes and section is not root:
             _absorb(section)

@@ -59,26 +59,15 @@ class Section:
             stack.extend(top.children)
 
 
-def bottom_up(root: Section) -> list[Section]:
-    """All sections, children before parents."""
-    order: list[Section] = []
-    stack = [root]
-    while stack:
-        top = stack.pop()
-        order.append(top)
-        stack.extend(top.children)
-    return order[::-1]
-
-
-def add_up(section: Section) -> None:
-    """Add the sums of the children to a section's own."""
-    for child in section.children:
-        section.n_nodes += child.n_nodes
-        section.kernels += child.kernels
-        section.flops += child.flops
-        section.bytes += child.bytes
-        section.is_open |= child.is_open
-        section.ops.update(child.ops)
+def add_up(section: Section, parts: Iterable[Section]) -> None:
+    """Add the sums of some sections to a section's own."""
+    for part in parts:
+        section.n_nodes += part.n_nodes
+        section.kernels += part.kernels
+        section.flops += part.flops
+        section.bytes += part.bytes
+        section.is_open |= part.is_open
+        section.ops.update(part.ops)
 
 
 class SectionFolder:
@@ -97,10 +86,7 @@ class SectionFolder:
             groups.setdefault((masked(child.title), child.shape), []).append(child)
         if len(groups) == len(section.children):
             return
-        folded: list[Section] = []
-        for same in groups.values():
-            folded.append(same[0] if len(same) == 1 else merged(same))
-        section.children = folded
+        section.children = [same[0] if len(same) == 1 else merged(same) for same in groups.values()]
 
     def _name_shape(self, child: Section) -> int:
         return self._shapes.setdefault((masked(child.title), child.shape), len(self._shapes))
@@ -117,13 +103,7 @@ def merged(same: list[Section]) -> Section:
     title = run_title([s.title for s in same])
     whole = Section(title, first.kind, first.graph, first.nodes, first.children, note=first.note, shape=first.shape)
     whole.copies = [whole, *same[1:]]
-    for one in same:
-        whole.n_nodes += one.n_nodes
-        whole.kernels += one.kernels
-        whole.flops += one.flops
-        whole.bytes += one.bytes
-        whole.is_open |= one.is_open
-        whole.ops.update(one.ops)
+    add_up(whole, same)
     return whole
 
 

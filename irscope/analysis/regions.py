@@ -308,7 +308,7 @@ class _Regions:
                 continue
             for node in (*self.others[item], item):
                 self._count(section, node)
-        add_up(section)
+        add_up(section, section.children)
 
     def _count(self, section: Section, node: Node) -> None:
         section.nodes.append(node)
