@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.constant import computed_early
-from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, rewrite, see_through
+from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, reachable, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import Array, np
 from irscope.ops import hlo
@@ -103,13 +103,7 @@ def _array_behind(node: Node) -> bool:
 
 def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
     """A module that computes these nodes and has no inputs."""
-    needed = [False] * len(graph.nodes)
-    stack = list(frontier)
-    while stack:
-        node = stack.pop()
-        if not needed[node.index]:
-            needed[node.index] = True
-            stack.extend(node.operands)
+    needed = reachable(graph, frontier)
     made = Graph(f"{graph.name}.constants", loc=graph.loc)
     builder = Builder(made)
     new: dict[int, Node] = {}
