@@ -68,13 +68,9 @@ def _use_calls(graph: Graph) -> None:
 
 def _put_in_post_order(graph: Graph) -> None:
     """Order nodes as XLA prints computations: from each value that nothing uses, operands first. Marks of calls are dropped."""
-    graph.nodes = [node for node in graph.nodes if node.op is not USED]
-    for index, node in enumerate(graph.nodes):
-        node.index = index
+    graph.hold([node for node in graph.nodes if node.op is not USED])
     unused = [node for node, users in zip(graph.nodes, graph.users(), strict=True) if not users]
-    graph.nodes = post_order(unused, lambda node: node.operands)
-    for index, node in enumerate(graph.nodes):
-        node.index = index
+    graph.hold(post_order(unused, lambda node: node.operands))
 
 
 class Translation:
@@ -103,14 +99,8 @@ class PlainConstants:
 
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         """The plain form of a constant."""
-        type = node.type
-        if node.op is not hlo.constant or not isinstance(type, TensorType) or not type.is_static:
-            return None
-        return self._constant(builder, node, type)
-
-    def _constant(self, builder: Builder, node: Node, type: TensorType) -> Node | None:
-        literal = Constant.of(node).known
-        if literal is None:
+        type, literal = node.type, Constant.of(node).known if node.op is hlo.constant else None
+        if literal is None or not isinstance(type, TensorType) or not type.is_static:
             return None
         values = np.asarray(literal.value())
         if not type.rank or not values.size or not _is_splat(values):
