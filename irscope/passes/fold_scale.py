@@ -10,6 +10,7 @@ from irscope.lazy import ml_dtypes, np
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Constant, Convolution, Dot
 from irscope.passes.base import Pass, per_graph
+from irscope.passes.visitor import without_dead
 
 SUMS = hlo.named("add subtract")
 CONTRACTIONS = hlo.named("convolution dot")
@@ -41,8 +42,7 @@ def _fold(graph: Graph, became: dict[Graph, Graph]) -> Graph:
         users[graph.root.index] += 1
     folding = _Folding(known, users)
     made = see_through(rewrite(graph, folding.rule, became), graph)
-    tried = folding.changed or len(made.nodes) > len(graph.nodes)  # a change that was begun and given up leaves nodes without users
-    return see_through(rewrite(made, lambda builder, node, operands: None), made) if tried else made
+    return without_dead(made)  # what was folded, and nodes of a change that was begun and given up
 
 
 class _Folding:
@@ -53,14 +53,9 @@ class _Folding:
         self.users = users
         self.fixed: set[Node] = set()
         self.private: set[Node] = set()
-        self.changed = False
 
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        made = self._ruled(builder, node, operands)
-        if made is None:
-            made = copy_node(builder, node, operands)
-        else:
-            self.changed = True
+        made = self._ruled(builder, node, operands) or copy_node(builder, node, operands)
         if self.known[node.index]:
             self.fixed.add(made)
         if self.users[node.index] == 1:

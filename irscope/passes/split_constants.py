@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from irscope.analysis.constant import computed_early
 from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, reachable, rewrite, see_through
-from irscope.graph.rewrite import copy_node
+from irscope.graph.rewrite import Rule, copy_node
 from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant, Slice, Transpose
 from irscope.ops.attrs import Literal
+from irscope.passes.visitor import without_dead
 
 REPEATS = hlo.named("broadcast iota constant")
 """Operators that make more bytes than they read: they stay where they are used."""
@@ -39,11 +40,14 @@ class Split:
             if node.index not in found:
                 return None
             return builder.add(hlo.constant, (), {"literal": Literal.of(found[node.index], node.type)}, node.type, name=node.name)
-        main = self.module.main()
-        made = see_through(rewrite(main, rule), main)
-        module, main = self.module.derived(), see_through(rewrite(made, lambda builder, node, operands: None), made)
-        module.graphs = {**self.module.graphs, module.entry: main}
-        return module
+        return _with_main(self.module, rule)
+
+
+def _with_main(module: Module, rule: Rule) -> Module:
+    """The module with its entry rewritten by a rule."""
+    main, made = module.main(), module.derived()
+    made.graphs = {**module.graphs, module.entry: without_dead(see_through(rewrite(main, rule), main))}
+    return made
 
 
 def split_constants(module: Module) -> Split:
@@ -120,8 +124,7 @@ def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
 
 def _moved(module: Module) -> Module:
     """Applies reshapes, transposes and slices of constants to the arrays themselves."""
-    main = module.main()
-    if not any(n.op in MOVES and (n.operands[0].op in MOVES or n.operands[0].op is hlo.constant) for n in main.nodes):
+    if not any(n.op in MOVES and (n.operands[0].op in MOVES or n.operands[0].op is hlo.constant) for n in module.main().nodes):
         return module
     changed = False
 
@@ -133,12 +136,8 @@ def _moved(module: Module) -> Module:
         changed = True
         value = _move(node, literal.value())
         return builder.add(hlo.constant, (), {"literal": Literal.of(value, node.type)}, node.type, name=node.name)
-    graph = see_through(rewrite(main, rule), main)
-    if not changed:
-        return module
-    made = module.derived()
-    made.graphs = {**module.graphs, made.entry: see_through(rewrite(graph, lambda builder, node, operands: None), graph)}
-    return made
+    made = _with_main(module, rule)
+    return made if changed else module
 
 
 def _move(node: Node, array: Array) -> Array:
