@@ -269,22 +269,15 @@ class ModuleCosts(Traffic):
     def _called(self, node: Node) -> Totals:
         """The cost of a node's bodies in one run of the node."""
         total = Totals()
-        if not node.bodies:
+        if not node.bodies or (use := body_use(node)) is BodyUse.ELEMENT:
             return total
-        use = body_use(node)
-        if use is BodyUse.ELEMENT:
-            return total
+        wholes = [self.totals.get(body) or Totals() for body in node.bodies]  # a recursive function counts once
         if use is BodyUse.BRANCH:
-            total.add(max((self._whole(b) for b in node.bodies), key=lambda t: (t.flops, t.bytes)))
-            return total
+            wholes = [max(wholes, key=lambda t: (t.flops, t.bytes))]
         times = self.calls.trips.get(node, 1) if use is BodyUse.LOOP else 1
-        for body in node.bodies:
-            total.add(self._whole(body), times)
+        for whole in wholes:
+            total.add(whole, times)
         return total
-
-    def _whole(self, body: Graph) -> Totals:
-        """The cost of one run of a body; a recursive function counts once."""
-        return self.totals.get(body) or Totals()
 
     def _is_open(self, node: Node) -> bool:
         """Whether the work or the traffic of an operator is not known."""
