@@ -56,6 +56,15 @@ def _moves_nothing(op: Op) -> bool:
     return op.kind in (Kind.LEAF, Kind.TUPLE) or op.work in ("constant", "free") or op in _FREE
 
 
+# A processor does about this many FLOPs while it moves a byte; the larger of both times hides the other.
+FLOPS_PER_BYTE = 16.0
+
+
+def estimate(flops: float, bytes: float) -> float:
+    """Time of some work in the time of moving a byte: the larger of computing and moving, under :data:`FLOPS_PER_BYTE`."""
+    return max(flops / FLOPS_PER_BYTE, bytes)
+
+
 @dataclass(slots=True)
 class GraphCost:
     """Costs of the nodes of a graph, by index; :attr:`flops` includes called bodies only for a fusion."""

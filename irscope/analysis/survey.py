@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
 from irscope.analysis.by_graph import outline_by_graph
 from irscope.analysis.by_scope import outline_by_scope
 from irscope.analysis.calls import Calls
-from irscope.analysis.cost import Known, ModuleCosts, Totals, Traffic
+from irscope.analysis.cost import Known, ModuleCosts, Totals, Traffic, estimate
 from irscope.analysis.levels import Levels, levels
 from irscope.analysis.memory import MemoryUse
 from irscope.analysis.naming import Naming
@@ -21,6 +22,19 @@ from irscope.graph.numbering import STEPS, Numbering
 
 # Below this share of named operations the scopes are less informative than the computations.
 ENOUGH_SCOPES = 0.4
+
+
+@dataclass(slots=True)
+class EqualWork:
+    """Nodes that do the same on the same shapes: the first of them, how many they are, and the sums over all their runs."""
+
+    graph: Graph
+    node: Node
+    time: float = 0.0
+    flops: float = 0.0
+    bytes: float = 0.0
+    times: float = 0.0
+    places: int = 0
 
 
 class Survey:
@@ -78,6 +92,26 @@ class Survey:
     def totals(self) -> Totals:
         """Sums over one run of the entry."""
         return self.costs.totals[self.entry] if self.entry is not None else Totals()
+
+    @cached_property
+    def equal_work(self) -> list[EqualWork]:
+        """The kernels, and other nodes that do work, by what they do. Those whose cost is not known are left out."""
+        found: dict[int, EqualWork] = {}
+        for graph in filter(self.calls.runs_alone, self.calls.order):
+            cost, times = self.costs.graphs[graph], self.calls.times[graph]
+            for i, kind in enumerate(self.structure.nodes[graph]):
+                flops, moved = cost.flops[i], cost.read[i] + cost.written[i]
+                if cost.is_open[i] or not (flops or moved):
+                    continue
+                work = found.get(kind)
+                if work is None:
+                    work = found[kind] = EqualWork(graph, graph.nodes[i])
+                work.time += estimate(flops, moved) * times
+                work.flops += flops * times
+                work.bytes += moved * times
+                work.times += times
+                work.places += 1
+        return list(found.values())
 
     @cached_property
     def n_nodes(self) -> int:
