@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache
-from math import isfinite
+from math import isfinite, prod
 
 from irscope.formats.relay.algebra import layout_axes
 from irscope.graph import Kind, Node, TensorType
@@ -133,11 +133,7 @@ def _places(layout: Sequence[tuple[str, int]], letter: str) -> Axes | None:
 
 def _size(type: TensorType, axes: Axes) -> int:
     """The number of elements along some axes; 0, which fits nothing, for dynamic dimensions."""
-    size = 1
-    for axis in axes:
-        dim = type.shape[axis]
-        size *= dim if isinstance(dim, int) else -1
-    return size
+    return prod(size if isinstance(size, int) else -1 for size in map(type.shape.__getitem__, axes))
 
 
 def dropped(wide: TensorType, narrow: TensorType, axes: Axes) -> Axes | None:
