@@ -7,7 +7,7 @@ from collections import Counter
 from irscope.analysis.calls import MOST_RUNS, BodyUse, body_role, body_use, is_fusion
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import ModuleCosts, is_kernel
-from irscope.analysis.outline import Section, SectionFolder, add_up, run_title
+from irscope.analysis.outline import Section, add_up, fold, run_title
 from irscope.analysis.repeats import repeats
 from irscope.graph import Graph, Node
 from irscope.graph.numbering import Numbering
@@ -26,7 +26,7 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
     Bodies of fusions stay closed; calls of equal bodies are folded. The body of a recursive call stays closed, too.
     """
     root = Section(title, "graph", start)
-    folder = SectionFolder()
+    shapes: dict[object, int] = {}
     made = 1
     whole = (root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))
     todo: list[tuple[Section, list[Node], float, bool, frozenset[Graph]]] = [whole]
@@ -67,7 +67,7 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))
     for section, classes in reversed(finished):
         add_up(section, section.children)
-        folder.fold(section, classes)
+        fold(section, classes, shapes)
         for child in section.children:
             if child.kind == "repeat":
                 _name_block(child)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import ModuleCosts, is_kernel
-from irscope.analysis.outline import Section, SectionFolder, add_up
+from irscope.analysis.outline import Section, add_up, fold
 from irscope.analysis.scopes import Scope
 from irscope.graph import Graph
 from irscope.graph.numbering import Numbering
@@ -51,10 +51,10 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: ModuleCosts, st
                 section.kernels += times * is_kernel(node)
     for section in list(root.walk()):
         _group_numbered(section, classes)
-    folder = SectionFolder()
+    shapes: dict[object, int] = {}
     for section in reversed(list(root.walk())):
         add_up(section, section.children)
-        folder.fold(section, classes[section])
+        fold(section, classes[section], shapes)
         if len(section.children) == 1 and not section.nodes and section is not root:
             _absorb(section)
     return root

@@ -70,26 +70,18 @@ def add_up(section: Section, parts: Iterable[Section]) -> None:
         section.ops.update(part.ops)
 
 
-class SectionFolder:
-    """Folds equal siblings. Two sections are equal when their names differ only in numbers and they have the same nodes and sections."""
+def fold(section: Section, classes: Iterable[int], shapes: dict[object, int]) -> None:
+    """Compute a section's shape from the classes of its own nodes and from its children, and fold equal children. Children first.
 
-    def __init__(self) -> None:
-        self._shapes: dict[object, int] = {}
-
-    def fold(self, section: Section, classes: Iterable[int]) -> None:
-        """Compute a section's shape from the classes of its own nodes and from its children, and fold equal children. Children first."""
-        own = tuple(sorted(Counter(classes).items()))
-        below = tuple(sorted(Counter(self._name_shape(child) for child in section.children).items()))
-        section.shape = self._shapes.setdefault((own, below), len(self._shapes))
-        groups: dict[tuple[str, int], list[Section]] = {}
-        for child in section.children:
-            groups.setdefault((masked(child.title), child.shape), []).append(child)
-        if len(groups) == len(section.children):
-            return
-        section.children = [same[0] if len(same) == 1 else merged(same) for same in groups.values()]
-
-    def _name_shape(self, child: Section) -> int:
-        return self._shapes.setdefault((masked(child.title), child.shape), len(self._shapes))
+    Two sections are equal when their names differ only in numbers and they have the same nodes and sections. ``shapes`` numbers those that
+    occur in an outline.
+    """
+    groups: dict[tuple[str, int], list[Section]] = {}
+    for child in section.children:
+        groups.setdefault((masked(child.title), child.shape), []).append(child)
+    below = sorted((shapes.setdefault(key, len(shapes)), len(same)) for key, same in groups.items())
+    section.shape = shapes.setdefault((tuple(sorted(Counter(classes).items())), tuple(below)), len(shapes))
+    section.children = [same[0] if len(same) == 1 else merged(same) for same in groups.values()]
 
 
 def masked(title: str) -> str:
