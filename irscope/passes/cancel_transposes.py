@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.analysis.verify.layouts import chosen
 from irscope.formats.relay.attributes import LayoutTransform, Transpose
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
@@ -92,16 +93,10 @@ def _is_step(node: Node) -> bool:
 
 def permutation(node: Node) -> list[int] | None:
     """Which dimension of the operand each dimension of the result is; None if the type is unknown or has an explicit layout."""
-    if not isinstance(node.type, TensorType) or (node.type.layout is not None and not _plain(node)):
+    if not isinstance(node.type, TensorType) or chosen(node.type):
         return None
     rank = node.type.rank
     if node.op is hlo.transpose:
         return list(attributes.Transpose.of(node).dimensions)
     axes = Transpose.of(node).axes
     return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
-
-
-def _plain(node: Node) -> bool:
-    """Whether a layout in the text is the default one: row-major, without tiles or other properties."""
-    layout = node.type.layout  # type: ignore[attr-defined]
-    return not layout.rest and list(layout.minor_to_major) == sorted(layout.minor_to_major, reverse=True)

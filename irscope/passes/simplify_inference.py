@@ -41,7 +41,10 @@ class _Simplifying(GraphMutator):
             return None
         if index:
             return self.new(whole.operands[2 + index])
-        return batch_norm(self, whole, [self.new(o) for o in whole.operands])
+        x, *statistics = (self.new(o) for o in whole.operands)
+        scale, shift = scale_and_shift(self, whole, [x, *statistics])
+        axis, rank = _axis(whole), whole.operands[0].type.rank
+        return self.add("add", [self.add("multiply", [x, along(self, scale, rank, axis)]), along(self, shift, rank, axis)])
 
     def visit_nn_layer_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
         if not has_root(operands[0]):
@@ -92,16 +95,6 @@ class _Simplifying(GraphMutator):
 def has_root(x: Node) -> bool:
     """Whether ``sqrt`` takes the tensor: a normalisation of integers stays as it is."""
     return isinstance(x.type, TensorType) and x.type.dtype.is_float
-
-
-def batch_norm(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> Node:
-    """The data times a scale plus a shift, each as long as the axis."""
-    x = operands[0]
-    scale, shift = scale_and_shift(mutator, node, operands)
-    assert isinstance(x.type, TensorType), "the caller has looked"
-    axis, rank = _axis(node), x.type.rank
-    scaled = mutator.add("multiply", [x, along(mutator, scale, rank, axis)])
-    return mutator.add("add", [scaled, along(mutator, shift, rank, axis)])
 
 
 def scale_and_shift(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> tuple[Node, Node]:
