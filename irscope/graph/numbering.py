@@ -200,8 +200,3 @@ class Numbering:
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
-
-
-def numbering(graph: Graph, equality: Equality = VALUES, alone: Callable[[Node], bool] = lambda node: False) -> list[int]:
-    """For each node, by index, a number that equal nodes share; nodes that are ``alone`` equal only themselves."""
-    return Numbering(equality).values(graph, alone)
