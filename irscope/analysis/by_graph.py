@@ -76,19 +76,14 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
 
 def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section, Graph, float]]:
     """The sections of the bodies of a node, and how often each runs."""
-    use = body_use(node)
-    trips = costs.calls.trips.get(node)
-    found = []
-    for i, body in enumerate(node.bodies):
-        if use is BodyUse.LOOP:
-            note = f"{trips} trips" if trips is not None else "trips unknown"
-            loop = Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note)
-            found.append((loop, body, min(times * (trips or 1), MOST_RUNS)))
-        elif use is BodyUse.BRANCH:
-            found.append((Section(f"%{node.name} {body_role(node, i)}", "branch", body), body, times))
-        else:
-            found.append((Section(body.name, "call", body), body, times))
-    return found
+    kind = {BodyUse.LOOP: "loop", BodyUse.BRANCH: "branch"}.get(body_use(node), "call")
+    note = ""
+    if kind == "loop":
+        trips = costs.calls.trips.get(node)
+        note = f"{trips} trips" if trips is not None else "trips unknown"
+        times = min(times * (trips or 1), MOST_RUNS)
+    titles = [body.name if kind == "call" else f"%{node.name} {body_role(node, i)}" for i, body in enumerate(node.bodies)]
+    return [(Section(title, kind, body, note=note), body, times) for title, body in zip(titles, node.bodies, strict=True)]
 
 
 def _stretches(graph: Graph, nodes: list[Node], structure: Numbering) -> tuple[list[list[list[Node]]], list[Node]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import is_view
@@ -183,24 +184,21 @@ class Traffic:
         return self._size(root.type)[0]
 
     def _part_used(self, body: Graph) -> list[float]:
-        """For each parameter of a fused body, how many bytes of it the body reads."""
+        """For each parameter of a fused body, how many bytes of it the body reads; infinity for all of it."""
         numbers = {p.index: i for i, p in enumerate(body.params)}
         parts = [0.0] * len(body.params)
-        whole = [False] * len(body.params)
-        used = [False] * len(body.params)
         for node in body.nodes:
             for place, operand in enumerate(node.operands):
                 number = numbers.get(operand.index)
                 if number is None:
                     continue
-                used[number] = True
                 if place == 0 and node.op in _SLICES:
                     parts[number] += self._size(node.type)[0]
                 elif not (place == 0 and node.op is hlo.dynamic_update_slice):
-                    whole[number] = True
+                    parts[number] = inf
         if body.root is not None and body.root.index in numbers:
-            whole[numbers[body.root.index]] = True
-        return [float("inf") if whole[i] else parts[i] if used[i] else 0.0 for i in range(len(parts))]
+            parts[numbers[body.root.index]] = inf
+        return parts
 
     def _size(self, type: Type) -> tuple[int, int, bool]:
         """Bytes and elements of a type, and whether they are open. Keyed by identity: the graph outlives this object."""

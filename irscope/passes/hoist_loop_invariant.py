@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, Type, live, pure, reachable, rewrite, see_through
+from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, Type, bodies_of, live, pure, reachable, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Ordering
@@ -31,15 +31,13 @@ class HoistLoopInvariant(Pass):
             return module
         made = per_graph(module, _hoisted)
         # Nothing calls the loops' old bodies now.
-        called = {id(body) for graph in made.graphs.values() for node in graph.nodes for body in node.bodies} | {id(made.main())}
-        before = {id(body) for graph in module.graphs.values() for node in graph.nodes for body in node.bodies}
-        made.graphs = {name: g for name, g in made.graphs.items() if id(g) in called or id(module.graphs[name]) not in before}
-        for graph in list(made.graphs.values()):
-            for node in graph.nodes:
-                for body in node.bodies:
-                    if all(body is not g for g in made.graphs.values()):
-                        body.name = made.fresh_name(body.name)
-                        made.graphs = {body.name: body, **made.graphs}
+        called = {made.main(), *(body for graph in made.graphs.values() for body in bodies_of(graph))}
+        before = {body for graph in module.graphs.values() for body in bodies_of(graph)}
+        made.graphs = {name: graph for name, graph in made.graphs.items() if graph in called or module.graphs[name] not in before}
+        for body in [body for graph in made.graphs.values() for body in bodies_of(graph)]:
+            if all(body is not g for g in made.graphs.values()):
+                body.name = made.fresh_name(body.name)
+                made.graphs = {body.name: body, **made.graphs}
         return made
 
 
