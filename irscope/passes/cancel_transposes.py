@@ -8,6 +8,7 @@ from irscope.formats.relay.attributes import LayoutTransform, Transpose
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
 from irscope.ops import attributes, hlo
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import Pass
 from irscope.passes.canonicalize_cast import is_cast, is_elementwise
 from irscope.passes.visitor import GraphMutator
@@ -74,12 +75,10 @@ class _Cancelling(GraphMutator):
         """The steps between, applied to the operand of the first of the two."""
         self.changed |= {node, *between}
         made = self.new(source.operands[0])
-        assert isinstance(made.type, TensorType), "what is transposed is a tensor"
-        shape = made.type.shape
+        shape = of(made).shape
         for step in reversed(between):
             made = copy_node(self.builder, step, [made])
-            assert isinstance(step.type, TensorType), "elementwise steps give tensors"
-            made.type = TensorType(step.type.dtype, shape)
+            made.type = TensorType(of(step).dtype, shape)
         return made
 
 

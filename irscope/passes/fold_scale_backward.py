@@ -119,17 +119,14 @@ class Backward(scales.ScaleMutator):
             return None
         values = [self.new(o) for o in node.operands]
         if node in self.channels:
-            weight = node.operands[1].type
-            assert isinstance(weight, TensorType), "its channels are known"
-            values[1] = self.add("multiply", [values[1], scales.fitted(self, self.scale(scale), weight, self.channels[node].made)], weight)
+            weight = node.operands[1]
+            values[1] = self.add("multiply", [values[1], self.fitted(scale, weight, self.channels[node].made)], weight.type)
         elif node.op in scales.BIAS:
             values[1] = self.add("multiply", [values[1], self.scale(scale)])
         else:
             for at, operand in enumerate(node.operands):
                 if operand not in self.open:
-                    other = node.operands[1 - at].type
-                    assert isinstance(other, TensorType), "it is open"
-                    values[at] = self.add("multiply", [values[at], scales.fitted(self, self.scale(scale), other, scale.axes)])
+                    values[at] = self.add("multiply", [values[at], self.fitted(scale, node.operands[1 - at], scale.axes)])
         return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
 
 

@@ -11,6 +11,7 @@ from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant, Slice, Transpose
 from irscope.ops.attrs import Literal
+from irscope.passes.algebra.simplifier import dims_of
 from irscope.passes.visitor import without_dead
 
 REPEATS = hlo.named("broadcast iota constant")
@@ -141,9 +142,8 @@ def _moved(module: Module) -> Module:
 
 
 def _move(node: Node, array: Array) -> Array:
-    assert isinstance(node.type, TensorType)
     if node.op is hlo.reshape:
-        return array.reshape(node.type.dims())
+        return array.reshape(dims_of(node))
     if node.op is hlo.transpose:
         return np.ascontiguousarray(array.transpose(Transpose.of(node).dimensions))
     return np.ascontiguousarray(array[tuple(slice(a, b, c) for a, b, c in Slice.of(node).slice)])

@@ -156,9 +156,8 @@ RULES: RelayRules = OpTable(
     (relay("copy"), (same_type,)),
 )
 INEXACT: RelayRules = OpTable(
-    *RULES.rows,
     (relay("multiply"), (*EXACT_PRODUCT, constants_together, product_first)),
     (relay("divide"), (*EXACT_QUOTIENT, root_below)),
     (ADD, (*EXACT_SUM, constants_together)),
 )
-"""With rules that round differently."""
+"""The rows with rules that round differently."""
