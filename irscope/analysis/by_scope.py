@@ -62,15 +62,13 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: ModuleCosts, st
 
 def _place(path: Scope, places: dict[Scope, Section], classes: dict[Section, list[int]]) -> Section:
     """The section of a path; creates it and its missing ancestors."""
-    known = len(path)
-    while path[:known] not in places:
-        known -= 1
-    section = places[path[:known]]
-    for n in range(known + 1, len(path) + 1):
-        child = Section(path[n - 1], "scope")
-        section.children.append(child)
-        places[path[:n]] = child
-        classes[child] = []
+    section = places[()]
+    for n, title in enumerate(path, 1):
+        child = places.get(path[:n])
+        if child is None:
+            child = places[path[:n]] = Section(title, "scope")
+            section.children.append(child)
+            classes[child] = []
         section = child
     return section
 

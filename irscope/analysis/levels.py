@@ -61,12 +61,9 @@ def critical_path(graph: Graph, weight: Sequence[float] | None = None) -> list[N
     best: list[float] = []
     before: list[int] = []
     for i, node in enumerate(graph.nodes):
-        most, via = 0.0, -1
-        for operand in node.operands:
-            if best[operand.index] > most or via < 0:
-                most, via = best[operand.index], operand.index
+        via = max((operand.index for operand in node.operands), key=best.__getitem__, default=-1)
         own = weight[i] if weight is not None else float(works(node))
-        best.append(most + own)
+        best.append(best[via] + own if via >= 0 else own)
         before.append(via)
     at = max(range(n), key=lambda i: best[i])
     path = []

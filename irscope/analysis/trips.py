@@ -57,10 +57,7 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
 
 def _holds(type: Type, value: int) -> bool:
     """Whether a value fits an integer type: a counter that wraps around may pass its test forever."""
-    if not isinstance(type, TensorType) or not type.dtype.is_integer:
-        return True
-    signed = type.dtype.kind == "int"
-    return -(1 << type.dtype.bits - 1 if signed else 0) <= value < 1 << type.dtype.bits - signed
+    return not isinstance(type, TensorType) or not type.dtype.is_integer or type.dtype.lowest <= value <= type.dtype.highest
 
 
 def _loop_trips(node: Node) -> int | None:
