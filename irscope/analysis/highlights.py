@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.cost import estimate, is_kernel
+from irscope.analysis.levels import IDLE
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TensorType, bytes_of
 from irscope.ops import hlo, sets
@@ -14,7 +15,6 @@ from irscope.ops.attributes import GetTupleElement
 DOUBLE = frozenset(("f64", "c128"))
 _CASTS = sets.hlo("convert") | sets.relay("cast")
 _REORDERS = hlo.named("copy transpose reverse")
-_IDLE = frozenset(("free", "parameter", "constant"))
 _LOOKED_THROUGH = hlo.named("bitcast get-tuple-element opt-barrier")
 
 
@@ -160,7 +160,7 @@ def _copies(survey: Survey, kernels: _Most) -> list[Highlight]:
 def _only_moves(node: Node) -> bool:
     """Whether a kernel transposes or copies, and computes nothing."""
     inside = _inside(node)
-    return any(n.op in _REORDERS for n in inside) and all(n.op in _REORDERS or n.op.work in _IDLE for n in inside)
+    return any(n.op in _REORDERS for n in inside) and all(n.op in _REORDERS or n.op.work in IDLE for n in inside)
 
 
 def _inside(node: Node) -> Sequence[Node]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.graph import Graph, Kind, Node
 
-_IDLE = ("constant", "free", "parameter")
+IDLE = frozenset(("constant", "free", "parameter"))
 """Classes of work that take no time."""
 
 
@@ -34,7 +34,7 @@ class Levels:
 
 def works(node: Node) -> bool:
     """Whether a node does work, and is neither a leaf nor plumbing."""
-    return node.op.kind not in (Kind.LEAF, Kind.TUPLE) and node.op.work not in _IDLE
+    return node.op.kind not in (Kind.LEAF, Kind.TUPLE) and node.op.work not in IDLE
 
 
 def levels(graph: Graph) -> Levels:

@@ -6,12 +6,10 @@ from typing import ClassVar, Protocol
 
 from irscope.analysis.soundness import Use
 from irscope.formats.relay.dialect import RELAY
-from irscope.graph import Builder, Dialect, Graph, Module, Node, callees_first, rewrite, see_through
+from irscope.graph import Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
-from irscope.graph.rewrite import Replacements
+from irscope.graph.rewrite import Replacements, Rule
 from irscope.passes.analyses import Analyses
-
-Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
 
 class Mutator(Protocol):

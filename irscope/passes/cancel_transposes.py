@@ -10,7 +10,7 @@ from irscope.graph.rewrite import copy_node
 from irscope.ops import attributes, hlo
 from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import Pass
-from irscope.passes.canonicalize_cast import is_cast, is_elementwise
+from irscope.passes.canonicalize_cast import is_elementwise
 from irscope.passes.visitor import GraphMutator
 
 
@@ -84,7 +84,7 @@ class _Cancelling(GraphMutator):
 
 def _is_step(node: Node) -> bool:
     """Whether a node is a unary elementwise operator that does not depend on the position of the element."""
-    if len(node.operands) != 1 or node.bodies or not (is_elementwise(node) or is_cast(node)):
+    if len(node.operands) != 1 or node.bodies or not is_elementwise(node):
         return False
     mine, its = node.type, node.operands[0].type
     return isinstance(mine, TensorType) and isinstance(its, TensorType) and mine.shape == its.shape

@@ -9,7 +9,7 @@ from irscope.graph.rewrite import copy_node
 from irscope.ops.sets import hlo, relay
 from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import Pass, per_graph
-from irscope.passes.canonicalize_cast import bits, is_cast, is_widening
+from irscope.passes.canonicalize_cast import CASTS, bits, is_widening
 from irscope.passes.visitor import without_dead
 
 MOVEMENT = hlo("reshape transpose broadcast slice reverse") | relay(
@@ -56,7 +56,7 @@ def swaps(graph: Graph) -> dict[Node, bool]:
         if before in found or len(users[before.index]) != 1 or before is graph.root:
             continue
         widens = node.op in MOVEMENT and is_widening(before)
-        if widens or (is_cast(node) and before.op in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)):
+        if widens or (node.op in CASTS and before.op in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)):
             found[node] = widens
     return found
 

@@ -42,16 +42,13 @@ class ShareEqual(Pass):
             written = written_values(graph, graph is main) if in_place else None
             returned = returned_values(graph) if in_place else ()
             shareable = pure(graph, impure)
-            alone = [self._is_alone(node) or not shareable[node.index] or (written is not None and written[node.index])
-                     for node in graph.nodes]
+            alone = [node.op is hlo.parameter or node.op.name in self.skip or not shareable[node.index]
+                     or (written is not None and written[node.index]) for node in graph.nodes]
             numbers = numbering.values(graph, lambda node: alone[node.index], shared)
             made = see_through(rewrite(graph, _sharing(numbers, shared, returned), shared), graph)
             shared[graph] = canonical.setdefault(numbering.graph(made), made)
             return made
         return per_graph(module, change)
-
-    def _is_alone(self, node: Node) -> bool:
-        return node.op is hlo.parameter or node.op.name in self.skip
 
 
 def _sharing(numbers: list[int], bodies: dict[Graph, Graph], returned: Sequence[bool]) -> Rule:
