@@ -28,8 +28,7 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
     root = Section(title, "graph", start)
     shapes: dict[object, int] = {}
     made = 1
-    whole = (root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))
-    todo: list[tuple[Section, list[Node], float, bool, frozenset[Graph]]] = [whole]
+    todo = [(root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))]
     finished: list[tuple[Section, list[int]]] = []
     while todo:
         section, nodes, times, split, around = todo.pop()
@@ -58,10 +57,9 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
                     if made < MAX_SECTIONS:
                         made += 1
                         section.children.append(child)
-                        again = body in around
-                        if again:  # a recursive function is listed once
+                        if body in around:  # a recursive function is listed once
                             child.note = "calls itself"
-                        todo.append((child, [] if again else list(body.nodes), child_times, True, around | {body}))
+                        todo.append((child, [] if body in around else list(body.nodes), child_times, True, around | {body}))
             section.kernels += times * is_kernel(node)
         # Leaf-like nodes may be hoisted out of one copy and not of the next; only the steps decide whether two stretches are the same.
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))
