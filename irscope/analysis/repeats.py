@@ -44,7 +44,7 @@ def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] 
     ``is_enough(begin, period, times)`` decides which repeats count.
 
     >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 9])
-    [Repeat(begin=1, period=4, times=3)]
+    [RepeatedStretch(begin=1, period=4, times=3)]
     """
     found: list[RepeatedStretch] = []
     todo = [(0, len(sequence))]
