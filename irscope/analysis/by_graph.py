@@ -7,7 +7,7 @@ from collections import Counter
 from irscope.analysis.calls import MOST_RUNS, BodyUse, body_role, body_use, is_fusion
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import ModuleCosts, is_kernel
-from irscope.analysis.outline import Section, SectionFolder, add_up, run_title
+from irscope.analysis.outline import Section, add_up, fold, run_title
 from irscope.analysis.repeats import repeats
 from irscope.graph import Graph, Node
 from irscope.graph.numbering import Numbering
@@ -26,10 +26,9 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
     Bodies of fusions stay closed; calls of equal bodies are folded. The body of a recursive call stays closed, too.
     """
     root = Section(title, "graph", start)
-    folder = SectionFolder()
+    shapes: dict[object, int] = {}
     made = 1
-    whole = (root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))
-    todo: list[tuple[Section, list[Node], float, bool, frozenset[Graph]]] = [whole]
+    todo = [(root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))]
     finished: list[tuple[Section, list[int]]] = []
     while todo:
         section, nodes, times, split, around = todo.pop()
@@ -58,16 +57,15 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
                     if made < MAX_SECTIONS:
                         made += 1
                         section.children.append(child)
-                        again = body in around
-                        if again:  # a recursive function is listed once
+                        if body in around:  # a recursive function is listed once
                             child.note = "calls itself"
-                        todo.append((child, [] if again else list(body.nodes), child_times, True, around | {body}))
+                        todo.append((child, [] if body in around else list(body.nodes), child_times, True, around | {body}))
             section.kernels += times * is_kernel(node)
         # Leaf-like nodes may be hoisted out of one copy and not of the next; only the steps decide whether two stretches are the same.
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))
     for section, classes in reversed(finished):
-        add_up(section)
-        folder.fold(section, classes)
+        add_up(section, section.children)
+        fold(section, classes, shapes)
         for child in section.children:
             if child.kind == "repeat":
                 _name_block(child)
@@ -76,19 +74,14 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
 
 def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section, Graph, float]]:
     """The sections of the bodies of a node, and how often each runs."""
-    use = body_use(node)
-    trips = costs.calls.trips.get(node)
-    found = []
-    for i, body in enumerate(node.bodies):
-        if use is BodyUse.LOOP:
-            note = f"{trips} trips" if trips is not None else "trips unknown"
-            loop = Section(f"%{node.name} {body_role(node, i)}", "loop", body, note=note)
-            found.append((loop, body, min(times * (trips or 1), MOST_RUNS)))
-        elif use is BodyUse.BRANCH:
-            found.append((Section(f"%{node.name} {body_role(node, i)}", "branch", body), body, times))
-        else:
-            found.append((Section(body.name, "call", body), body, times))
-    return found
+    kind = {BodyUse.LOOP: "loop", BodyUse.BRANCH: "branch"}.get(body_use(node), "call")
+    note = ""
+    if kind == "loop":
+        trips = costs.calls.trips.get(node)
+        note = f"{trips} trips" if trips is not None else "trips unknown"
+        times = min(times * (trips or 1), MOST_RUNS)
+    titles = [body.name if kind == "call" else f"%{node.name} {body_role(node, i)}" for i, body in enumerate(node.bodies)]
+    return [(Section(title, kind, body, note=note), body, times) for title, body in zip(titles, node.bodies, strict=True)]
 
 
 def _stretches(graph: Graph, nodes: list[Node], structure: Numbering) -> tuple[list[list[list[Node]]], list[Node]]:

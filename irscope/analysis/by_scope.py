@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import is_leaflike
 from irscope.analysis.cost import ModuleCosts, is_kernel
-from irscope.analysis.outline import Section, SectionFolder, add_up, bottom_up
+from irscope.analysis.outline import Section, add_up, fold
 from irscope.analysis.scopes import Scope
 from irscope.graph import Graph
 from irscope.graph.numbering import Numbering
@@ -51,10 +51,10 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: ModuleCosts, st
                 section.kernels += times * is_kernel(node)
     for section in list(root.walk()):
         _group_numbered(section, classes)
-    folder = SectionFolder()
-    for section in bottom_up(root):
-        add_up(section)
-        folder.fold(section, classes[section])
+    shapes: dict[object, int] = {}
+    for section in reversed(list(root.walk())):
+        add_up(section, section.children)
+        fold(section, classes[section], shapes)
         if len(section.children) == 1 and not section.nodes and section is not root:
             _absorb(section)
     return root
@@ -62,15 +62,13 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: ModuleCosts, st
 
 def _place(path: Scope, places: dict[Scope, Section], classes: dict[Section, list[int]]) -> Section:
     """The section of a path; creates it and its missing ancestors."""
-    known = len(path)
-    while path[:known] not in places:
-        known -= 1
-    section = places[path[:known]]
-    for n in range(known + 1, len(path) + 1):
-        child = Section(path[n - 1], "scope")
-        section.children.append(child)
-        places[path[:n]] = child
-        classes[child] = []
+    section = places[()]
+    for n, title in enumerate(path, 1):
+        child = places.get(path[:n])
+        if child is None:
+            child = places[path[:n]] = Section(title, "scope")
+            section.children.append(child)
+            classes[child] = []
         section = child
     return section
 

@@ -74,7 +74,11 @@ class Calls:
                 if not node.bodies:
                     continue
                 use = body_use(node)
-                trips = self._trips(module, node) if use is BodyUse.LOOP else 1
+                trips = 1
+                if use is BodyUse.LOOP and (known := trip_count(module, node)) is not None:
+                    trips = self.trips[node] = known
+                elif use is BodyUse.LOOP:
+                    self.open_loops.append(node)
                 for body in node.bodies:
                     self.times[body] = min(self.times[body] + times * trips, MOST_RUNS)
                     self.callers[body].append((graph, node))
@@ -86,11 +90,3 @@ class Calls:
     def runs_alone(self, graph: Graph) -> bool:
         """Whether the nodes of ``graph`` are separate steps, and not part of a fusion or of a reducer."""
         return graph not in self.fused and graph not in self.scalar
-
-    def _trips(self, module: Module, node: Node) -> int:
-        known = trip_count(module, node)
-        if known is None:
-            self.open_loops.append(node)
-            return 1
-        self.trips[node] = known
-        return known

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import is_view
@@ -54,6 +55,15 @@ def is_free(node: Node) -> bool:
 @lru_cache(maxsize=4096)
 def _moves_nothing(op: Op) -> bool:
     return op.kind in (Kind.LEAF, Kind.TUPLE) or op.work in ("constant", "free") or op in _FREE
+
+
+# A processor does about this many FLOPs while it moves a byte; the larger of both times hides the other.
+FLOPS_PER_BYTE = 16.0
+
+
+def estimate(flops: float, bytes: float) -> float:
+    """Time of some work in the time of moving a byte: the larger of computing and moving, under :data:`FLOPS_PER_BYTE`."""
+    return max(flops / FLOPS_PER_BYTE, bytes)
 
 
 @dataclass(slots=True)
@@ -174,24 +184,21 @@ class Traffic:
         return self._size(root.type)[0]
 
     def _part_used(self, body: Graph) -> list[float]:
-        """For each parameter of a fused body, how many bytes of it the body reads."""
+        """For each parameter of a fused body, how many bytes of it the body reads; infinity for all of it."""
         numbers = {p.index: i for i, p in enumerate(body.params)}
         parts = [0.0] * len(body.params)
-        whole = [False] * len(body.params)
-        used = [False] * len(body.params)
         for node in body.nodes:
             for place, operand in enumerate(node.operands):
                 number = numbers.get(operand.index)
                 if number is None:
                     continue
-                used[number] = True
                 if place == 0 and node.op in _SLICES:
                     parts[number] += self._size(node.type)[0]
                 elif not (place == 0 and node.op is hlo.dynamic_update_slice):
-                    whole[number] = True
+                    parts[number] = inf
         if body.root is not None and body.root.index in numbers:
-            whole[numbers[body.root.index]] = True
-        return [float("inf") if whole[i] else parts[i] if used[i] else 0.0 for i in range(len(parts))]
+            parts[numbers[body.root.index]] = inf
+        return parts
 
     def _size(self, type: Type) -> tuple[int, int, bool]:
         """Bytes and elements of a type, and whether they are open. Keyed by identity: the graph outlives this object."""
@@ -269,22 +276,15 @@ class ModuleCosts(Traffic):
     def _called(self, node: Node) -> Totals:
         """The cost of a node's bodies in one run of the node."""
         total = Totals()
-        if not node.bodies:
+        if not node.bodies or (use := body_use(node)) is BodyUse.ELEMENT:
             return total
-        use = body_use(node)
-        if use is BodyUse.ELEMENT:
-            return total
+        wholes = [self.totals.get(body) or Totals() for body in node.bodies]  # a recursive function counts once
         if use is BodyUse.BRANCH:
-            total.add(max((self._whole(b) for b in node.bodies), key=lambda t: (t.flops, t.bytes)))
-            return total
+            wholes = [max(wholes, key=lambda t: (t.flops, t.bytes))]
         times = self.calls.trips.get(node, 1) if use is BodyUse.LOOP else 1
-        for body in node.bodies:
-            total.add(self._whole(body), times)
+        for whole in wholes:
+            total.add(whole, times)
         return total
-
-    def _whole(self, body: Graph) -> Totals:
-        """The cost of one run of a body; a recursive function counts once."""
-        return self.totals.get(body) or Totals()
 
     def _is_open(self, node: Node) -> bool:
         """Whether the work or the traffic of an operator is not known."""

@@ -33,14 +33,12 @@ def excerpt(module: Module, graph: Graph, picked: Collection[Node]) -> Module:
     results = [became[node] for node in _results(graph, nodes)]
     made.root = results[0] if len(results) == 1 else builder.add(hlo.tuple, results)
     found = Module(module.name, module.dialect, entry=made.name, source=module.source, provenance=module.provenance)
-    for needed in callees_first_of([made]):
-        found.graphs[needed.name] = needed
+    found.graphs = {needed.name: needed for needed in callees_first_of([made])}
     return found
 
 
 def _results(graph: Graph, nodes: list[Node]) -> list[Node]:
     inside = set(nodes)
     users = graph.users()
-    found = [node for node in nodes
-             if node is graph.root or not users[node.index] or any(user not in inside for user in users[node.index])]
+    found = [node for node in nodes if node is graph.root or not users[node.index] or any(user not in inside for user in users[node.index])]
     return [node for node in found if node.op is not hlo.parameter] or found[-1:]

@@ -5,8 +5,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from irscope.analysis.calls import is_fusion
-from irscope.analysis.cost import is_kernel
-from irscope.analysis.summary import estimate
+from irscope.analysis.cost import estimate, is_kernel
+from irscope.analysis.levels import IDLE
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TensorType, bytes_of
 from irscope.ops import hlo, sets
@@ -15,7 +15,6 @@ from irscope.ops.attributes import GetTupleElement
 DOUBLE = frozenset(("f64", "c128"))
 _CASTS = sets.hlo("convert") | sets.relay("cast")
 _REORDERS = hlo.named("copy transpose reverse")
-_IDLE = frozenset(("free", "parameter", "constant"))
 _LOOKED_THROUGH = hlo.named("bitcast get-tuple-element opt-barrier")
 
 
@@ -97,13 +96,10 @@ class _Most:
         self.survey = survey
         self.whole = estimate(survey.totals.flops, survey.totals.bytes) or 1.0
         self.most: dict[str, tuple[float, Graph, Node]] = {}
-        self._equal: dict[int, list[float]] = {}  # of the kernels of one number their time, runs and places
-        self._first: dict[int, tuple[Graph, Node]] = {}
 
     def visit(self, graph: Graph) -> None:
         """Measure the kernels of a graph."""
         cost, times = self.survey.costs.graphs[graph], self.survey.calls.times[graph]
-        kinds, equal = self.survey.structure.nodes[graph], self._equal
         most = dict.fromkeys(("costliest kernel", "most FLOPs", "most traffic", "largest data movement"), (0.0, -1))
         for node in graph.nodes:
             i = node.index
@@ -111,13 +107,6 @@ class _Most:
             if cost.is_open[i] or not (flops or moved):
                 continue
             time = estimate(flops, moved)
-            sums = equal.get(kinds[i])
-            if sums is None:
-                sums = equal[kinds[i]] = [0.0, 0.0, 0.0]
-                self._first[kinds[i]] = graph, node
-            sums[0] += time * times
-            sums[1] += times
-            sums[2] += 1
             if time > most["costliest kernel"][0]:
                 most["costliest kernel"] = time, i
             if flops > most["most FLOPs"][0]:
@@ -132,12 +121,11 @@ class _Most:
 
     def together(self) -> list[Highlight]:
         """The kernels that do the same and take the most time together, where they are several."""
-        kind = max(self._equal, key=lambda kind: self._equal[kind][0], default=None)
-        if kind is None or self._equal[kind][2] < 2:
+        most = max(self.survey.equal_work, key=lambda work: work.time, default=None)
+        if most is None or most.places < 2:
             return []
-        one = self._highlight("costliest together", *self._first[kind])
-        time, times, _ = self._equal[kind]
-        return [replace(one, times=times, share=min(1.0, time / self.whole))]
+        one = self._highlight("costliest together", most.graph, most.node)
+        return [replace(one, times=most.times, share=min(1.0, most.time / self.whole))]
 
     def named(self, *labels: str) -> list[Highlight]:
         """The kernels of some measures, each once."""
@@ -172,7 +160,7 @@ def _copies(survey: Survey, kernels: _Most) -> list[Highlight]:
 def _only_moves(node: Node) -> bool:
     """Whether a kernel transposes or copies, and computes nothing."""
     inside = _inside(node)
-    return any(n.op in _REORDERS for n in inside) and all(n.op in _REORDERS or n.op.work in _IDLE for n in inside)
+    return any(n.op in _REORDERS for n in inside) and all(n.op in _REORDERS or n.op.work in IDLE for n in inside)
 
 
 def _inside(node: Node) -> Sequence[Node]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.graph import Graph, Kind, Node
 
-_IDLE = ("constant", "free", "parameter")
+IDLE = frozenset(("constant", "free", "parameter"))
 """Classes of work that take no time."""
 
 
@@ -34,7 +34,7 @@ class Levels:
 
 def works(node: Node) -> bool:
     """Whether a node does work, and is neither a leaf nor plumbing."""
-    return node.op.kind not in (Kind.LEAF, Kind.TUPLE) and node.op.work not in _IDLE
+    return node.op.kind not in (Kind.LEAF, Kind.TUPLE) and node.op.work not in IDLE
 
 
 def levels(graph: Graph) -> Levels:
@@ -61,12 +61,9 @@ def critical_path(graph: Graph, weight: Sequence[float] | None = None) -> list[N
     best: list[float] = []
     before: list[int] = []
     for i, node in enumerate(graph.nodes):
-        most, via = 0.0, -1
-        for operand in node.operands:
-            if best[operand.index] > most or via < 0:
-                most, via = best[operand.index], operand.index
+        via = max((operand.index for operand in node.operands), key=best.__getitem__, default=-1)
         own = weight[i] if weight is not None else float(works(node))
-        best.append(most + own)
+        best.append(best[via] + own if via >= 0 else own)
         before.append(via)
     at = max(range(n), key=lambda i: best[i])
     path = []

@@ -132,11 +132,8 @@ class MemoryUse:
         return live, peak, peak_at
 
     def _written_over(self, node: Node, i: int, own: int, size: list[int], last: list[int], holds: list[Holds]) -> int:
-        for operand in node.operands:
-            buffer = holds[operand.index]
-            if isinstance(buffer, int) and last[buffer] == i and size[buffer] == own:
-                return own
-        return 0
+        buffers = [holds[operand.index] for operand in node.operands]
+        return own if any(isinstance(buffer, int) and last[buffer] == i and size[buffer] == own for buffer in buffers) else 0
 
     def _body_peak(self, node: Node) -> int:
         if not node.bodies or body_use(node) is BodyUse.ELEMENT or is_fusion(node):

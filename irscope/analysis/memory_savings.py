@@ -59,7 +59,7 @@ def _shorter_lives(survey: Survey, graph: Graph, life: Lifetimes) -> Iterator[Me
         after = [i for i in uses[node.index] if i > at]
         if at in uses[node.index] or not after or life.last[node.index] >= len(graph.nodes):
             continue
-        if not all(_is_there(operand, after[0], life, survey) for operand in node.operands):
+        if not all(_is_there(operand, after[0], life) for operand in node.operands):
             continue
         first = max(before) + 1 if before else node.index
         peak = heights.without(life.size[node.index], first, after[0])
@@ -71,7 +71,7 @@ def _can_move(node: Node) -> bool:
     return node.op.effect is Effect.PURE and node.op.kind is not Kind.LEAF and (not node.bodies or is_fusion(node))
 
 
-def _is_there(operand: Node, place: int, life: Lifetimes, survey: Survey) -> bool:
+def _is_there(operand: Node, place: int, life: Lifetimes) -> bool:
     """Whether an operand is still in memory at a place: parameters and constants are."""
     if operand.op.kind is Kind.LEAF:
         return True

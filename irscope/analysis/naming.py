@@ -10,7 +10,7 @@ from math import prod
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.graph import Graph, Kind, Node, Op, TensorType
 from irscope.graph.numbering import plain
-from irscope.graph.walk import callees_first_of
+from irscope.graph.walk import callees_first_of, post_order
 from irscope.ops import attributes, hlo, sets
 
 MAX_WORDS = 3
@@ -160,19 +160,9 @@ class Naming:
             self._trees.add(graph)
             parts = [self._own[graph], *(self._bodies[called] for called in inner)]
         else:
-            parts = [self._own[below] for below in self._below(graph)]
+            parts = [self._own[below] for below in post_order([graph], self._inner.__getitem__)]
         for part in parts:
             total.update(part)
-
-    def _below(self, graph: Graph) -> list[Graph]:
-        """A graph and all that it calls, directly or not."""
-        found = {graph: None}
-        stack = [graph]
-        while stack:
-            new = [called for called in self._inner[stack.pop()] if called not in found]
-            found.update(dict.fromkeys(new))
-            stack += new
-        return list(found)
 
 
 def _frequent(counted: Counter[str], n: int) -> list[tuple[str, int]]:

@@ -1,10 +1,11 @@
 """Nodes by name, the nodes around them, and the nodes between two of them."""
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.source import UserError, did_you_mean
 
@@ -22,7 +23,7 @@ def find_node(survey: Survey, name: str) -> Place:
     Raises UserError with the nearest name where there is none, and with the graphs where several, but not the entry, have the name.
     """
     wanted = name.strip().lstrip("%")
-    graphs = _entry_first(survey)
+    graphs = sorted(survey.module.graphs.values(), key=lambda graph: graph is not survey.entry)
     found = [(graph, node) for graph in graphs for node in graph.nodes if node.name == wanted]
     if not found and "/" in wanted:
         of, _, inner = wanted.rpartition("/")
@@ -83,13 +84,13 @@ def _around(survey: Survey, graph: Graph, centre: Node, radius: int, through: Co
 
 def needed_by(graph: Graph, node: Node) -> set[Node]:
     """All that a node depends on, itself included."""
-    return _reach([node], lambda n: n.operands)
+    return set(post_order([node], lambda n: n.operands))
 
 
 def needing(survey: Survey, graph: Graph, node: Node) -> set[Node]:
     """All that depends on a node, itself included."""
     users = survey.users(graph)
-    return _reach([node], lambda n: users[n.index])
+    return set(post_order([node], lambda n: users[n.index]))
 
 
 def between(survey: Survey, graph: Graph, first: Node, second: Node) -> set[Node]:
@@ -98,22 +99,6 @@ def between(survey: Survey, graph: Graph, first: Node, second: Node) -> set[Node
         first, second = second, first
     nodes = needed_by(graph, second) & needing(survey, graph, first)
     return nodes if first in nodes and second in nodes else set()
-
-
-def _reach(start: list[Node], near: Callable[[Node], Iterable[Node]]) -> set[Node]:
-    seen = set(start)
-    stack = list(start)
-    while stack:
-        for other in near(stack.pop()):
-            if other not in seen:
-                seen.add(other)
-                stack.append(other)
-    return seen
-
-
-def _entry_first(survey: Survey) -> list[Graph]:
-    graphs = list(survey.module.graphs.values())
-    return sorted(graphs, key=lambda g: g is not survey.entry)
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -59,51 +59,29 @@ class Section:
             stack.extend(top.children)
 
 
-def bottom_up(root: Section) -> list[Section]:
-    """All sections, children before parents."""
-    order: list[Section] = []
-    stack = [root]
-    while stack:
-        top = stack.pop()
-        order.append(top)
-        stack.extend(top.children)
-    return order[::-1]
+def add_up(section: Section, parts: Iterable[Section]) -> None:
+    """Add the sums of some sections to a section's own."""
+    for part in parts:
+        section.n_nodes += part.n_nodes
+        section.kernels += part.kernels
+        section.flops += part.flops
+        section.bytes += part.bytes
+        section.is_open |= part.is_open
+        section.ops.update(part.ops)
 
 
-def add_up(section: Section) -> None:
-    """Add the sums of the children to a section's own."""
+def fold(section: Section, classes: Iterable[int], shapes: dict[object, int]) -> None:
+    """Compute a section's shape from the classes of its own nodes and from its children, and fold equal children. Children first.
+
+    Two sections are equal when their names differ only in numbers and they have the same nodes and sections. ``shapes`` numbers those that
+    occur in an outline.
+    """
+    groups: dict[tuple[str, int], list[Section]] = {}
     for child in section.children:
-        section.n_nodes += child.n_nodes
-        section.kernels += child.kernels
-        section.flops += child.flops
-        section.bytes += child.bytes
-        section.is_open |= child.is_open
-        section.ops.update(child.ops)
-
-
-class SectionFolder:
-    """Folds equal siblings. Two sections are equal when their names differ only in numbers and they have the same nodes and sections."""
-
-    def __init__(self) -> None:
-        self._shapes: dict[object, int] = {}
-
-    def fold(self, section: Section, classes: Iterable[int]) -> None:
-        """Compute a section's shape from the classes of its own nodes and from its children, and fold equal children. Children first."""
-        own = tuple(sorted(Counter(classes).items()))
-        below = tuple(sorted(Counter(self._name_shape(child) for child in section.children).items()))
-        section.shape = self._shapes.setdefault((own, below), len(self._shapes))
-        groups: dict[tuple[str, int], list[Section]] = {}
-        for child in section.children:
-            groups.setdefault((masked(child.title), child.shape), []).append(child)
-        if len(groups) == len(section.children):
-            return
-        folded: list[Section] = []
-        for same in groups.values():
-            folded.append(same[0] if len(same) == 1 else merged(same))
-        section.children = folded
-
-    def _name_shape(self, child: Section) -> int:
-        return self._shapes.setdefault((masked(child.title), child.shape), len(self._shapes))
+        groups.setdefault((masked(child.title), child.shape), []).append(child)
+    below = sorted((shapes.setdefault(key, len(shapes)), len(same)) for key, same in groups.items())
+    section.shape = shapes.setdefault((tuple(sorted(Counter(classes).items())), tuple(below)), len(shapes))
+    section.children = [same[0] if len(same) == 1 else merged(same) for same in groups.values()]
 
 
 def masked(title: str) -> str:
@@ -117,13 +95,7 @@ def merged(same: list[Section]) -> Section:
     title = run_title([s.title for s in same])
     whole = Section(title, first.kind, first.graph, first.nodes, first.children, note=first.note, shape=first.shape)
     whole.copies = [whole, *same[1:]]
-    for one in same:
-        whole.n_nodes += one.n_nodes
-        whole.kernels += one.kernels
-        whole.flops += one.flops
-        whole.bytes += one.bytes
-        whole.is_open |= one.is_open
-        whole.ops.update(one.ops)
+    add_up(whole, same)
     return whole
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from irscope.analysis.classes import is_step
 from irscope.analysis.clustering import clustered
@@ -129,9 +129,7 @@ class _Regions:
                 until = at
             for operand in node.operands:
                 last[operand] = max(last.get(operand, -1), until)
-        for at in range(1, len(changes)):
-            changes[at] += changes[at - 1]
-        return changes
+        return list(accumulate(changes))
 
     def _divide(self, part: _Part) -> None:
         """Divide a part by the next level of its scopes (the first is the phase), or else by repetition."""
@@ -308,7 +306,7 @@ class _Regions:
                 continue
             for node in (*self.others[item], item):
                 self._count(section, node)
-        add_up(section)
+        add_up(section, section.children)
 
     def _count(self, section: Section, node: Node) -> None:
         section.nodes.append(node)

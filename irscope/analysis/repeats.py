@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import eq
 
 MAX_CANDIDATES = 12
@@ -45,31 +44,27 @@ def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] 
     ``is_enough(begin, period, times)`` decides which repeats count.
 
     >>> repeats([7, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 9])
-    [Repeat(begin=1, period=4, times=3)]
+    [RepeatedStretch(begin=1, period=4, times=3)]
     """
     found: list[RepeatedStretch] = []
     todo = [(0, len(sequence))]
     while todo:
         begin, end = todo.pop()
-        best = _best(sequence[begin:end], partial(_shifted, is_enough, begin))
+        best = _best(sequence[begin:end], begin, is_enough)
         if not best:
             continue
         at = begin
         for repeat in best:
-            moved = RepeatedStretch(begin + repeat.begin, repeat.period, repeat.times)
-            found.append(moved)
-            todo.append((at, moved.begin))
-            at = moved.end
+            found.append(repeat)
+            todo.append((at, repeat.begin))
+            at = repeat.end
         todo.append((at, end))
     return sorted(found, key=lambda r: r.begin)
 
 
-def _shifted(is_enough: Callable[[int, int, int], bool], by: int, begin: int, period: int, times: int) -> bool:
-    return is_enough(by + begin, period, times)
-
-
-def _best(part: Sequence[int], is_enough: Callable[[int, int, int], bool]) -> list[RepeatedStretch]:
-    """The runs of the one period that covers most of ``part``; of two that cover about the same, the shorter."""
+def _best(part: Sequence[int], first: int, is_enough: Callable[[int, int, int], bool]) -> list[RepeatedStretch]:
+    """The runs of the one period that covers most of ``part``, whose elements are numbered from ``first`` on; of two that cover about the
+    same, the shorter."""
     last: dict[int, int] = {}
     gaps: Counter[int] = Counter()
     for i, element in enumerate(part):
@@ -83,18 +78,18 @@ def _best(part: Sequence[int], is_enough: Callable[[int, int, int], bool]) -> li
     # Elements that occur once per copy have the true period as their gap; they are rare when a copy has many equal elements.
     long = [gap for gap, n in sorted(gaps.items(), key=lambda g: -g[0] * min(g[1], 64))[:MAX_CANDIDATES]]
     for period in sorted({*frequent, *long}):
-        runs = _runs(part, period, is_enough)
+        runs = _runs(part, first, period, is_enough)
         cover = sum(run.period * run.times for run in runs)
         if cover > covered * 1.05:
             best, covered = runs, cover
     return best
 
 
-def _runs(part: Sequence[int], period: int, is_enough: Callable[[int, int, int], bool]) -> list[RepeatedStretch]:
+def _runs(part: Sequence[int], first: int, period: int, is_enough: Callable[[int, int, int], bool]) -> list[RepeatedStretch]:
     same = bytes(map(eq, part[period:], part))
     found = []
     for match in re.finditer(rb"\x01{%d,}" % period, same):
         times = (match.end() - match.start()) // period + 1
-        if is_enough(match.start(), period, times):
-            found.append(RepeatedStretch(match.start(), period, times))
+        if is_enough(first + match.start(), period, times):
+            found.append(RepeatedStretch(first + match.start(), period, times))
     return found

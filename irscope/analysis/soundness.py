@@ -33,29 +33,20 @@ class Degree(IntEnum):
 class Use(Enum):
     """A use of a text by a command, and the least degree that it requires. ``docs/reliability.md`` has the same table."""
 
-    STATS = "stats"
-    SHOW = "show"
-    RULES = "rules"
-    AUDITS = "audits"
-    DIFF = "diff"
-    POLICIES = "fusion policies and gates"
-    GROUPING = "passes that group operators"
-    PASSES = "passes"
-    RUN = "compiled code"
+    STATS = "stats", Degree.NOTHING
+    SHOW = "show", Degree.PARTS
+    RULES = "rules", Degree.WHOLE
+    AUDITS = "audits", Degree.WHOLE
+    DIFF = "diff", Degree.WHOLE
+    POLICIES = "fusion policies and gates", Degree.TYPED
+    GROUPING = "passes that group operators", Degree.WHOLE
+    PASSES = "passes", Degree.TYPED
+    RUN = "compiled code", Degree.TYPED
+    """For a text that is whole but not well typed, rules and audits read :func:`held_together`, which is well typed."""
 
-
-NEEDS: dict[Use, Degree] = {
-    Use.STATS: Degree.NOTHING,
-    Use.SHOW: Degree.PARTS,
-    Use.RULES: Degree.WHOLE,
-    Use.AUDITS: Degree.WHOLE,
-    Use.DIFF: Degree.WHOLE,
-    Use.POLICIES: Degree.TYPED,
-    Use.GROUPING: Degree.WHOLE,
-    Use.PASSES: Degree.TYPED,
-    Use.RUN: Degree.TYPED,
-}
-"""For a text that is whole but not well typed, rules and audits read :func:`held_together`, which is well typed."""
+    def __init__(self, title: str, needs: Degree) -> None:
+        self.title = title
+        self.needs = needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +59,13 @@ class Soundness:
 
     def allows(self, use: Use) -> bool:
         """Whether the text is sound enough for the use."""
-        return self.degree >= NEEDS[use]
+        return self.degree >= use.needs
 
     def refusal(self, use: Use) -> str:
         """The reason, as one sentence, why the text is not sound enough for ``use``."""
         why = {Degree.NOTHING: "it has no graph that runs", Degree.PARTS: "it was only partly read, as the errors show",
                Degree.WHOLE: "its types are not sound, as the errors show"}
-        return f"{use.value} did not look at {self.module.source.name.rpartition('/')[2] or self.module.name}: {why[self.degree]}"
+        return f"{use.title} did not look at {self.module.source.name.rpartition('/')[2] or self.module.name}: {why[self.degree]}"
 
     def errors(self) -> list[Finding]:
         """The type errors, in the order of the text."""

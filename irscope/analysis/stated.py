@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable
 
 from irscope.formats.hlo.provenance import HloProvenance
 from irscope.graph import Module, Node
+from irscope.graph.module import SHARDING
 from irscope.ops import hlo
 
 ABOUT = frozenset(("metadata", "origin", "original_value", "statistics"))
 """Attributes that say where a node comes from, or what was measured of it."""
-SHARDING = "sharding"
 
 
 def stated(module: Module) -> Callable[[Node], Hashable]:

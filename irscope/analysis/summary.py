@@ -8,6 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from irscope.analysis.calls import is_fusion
+from irscope.analysis.cost import estimate
 from irscope.analysis.levels import critical_path, works
 from irscope.analysis.outline import Section
 from irscope.analysis.survey import Survey
@@ -91,15 +92,6 @@ class Summary:
         return self.read + self.written
 
 
-# A processor does about this many FLOPs while it moves a byte; the larger of both times hides the other.
-FLOPS_PER_BYTE = 16.0
-
-
-def estimate(flops: float, bytes: float) -> float:
-    """Time of some work in the time of moving a byte: the larger of computing and moving, under :data:`FLOPS_PER_BYTE`."""
-    return max(flops / FLOPS_PER_BYTE, bytes)
-
-
 def summarise(survey: Survey, n_costly: int = 5) -> Summary:
     """The figures of a module. Linear in its nodes."""
     module, calls, entry = survey.module, survey.calls, survey.entry
@@ -154,32 +146,10 @@ def costliest(survey: Survey, n: int) -> list[Costly]:
 
     Includes kernels and other nodes that do work; loops and calls are represented by their contents. Nodes of unknown cost have no rank.
     """
-    calls, costs, structure = survey.calls, survey.costs, survey.structure
-    found: dict[int, list[float]] = {}
-    first: dict[int, tuple[Graph, int]] = {}
-    for graph in calls.order:
-        if not calls.runs_alone(graph):
-            continue
-        cost, times = costs.graphs[graph], calls.times[graph]
-        for i, kind in enumerate(structure.nodes[graph]):
-            flops, moved = cost.flops[i], cost.read[i] + cost.written[i]
-            if cost.is_open[i] or not (flops or moved):
-                continue
-            if kind not in found:
-                found[kind], first[kind] = [0.0, 0.0, 0.0, 0.0], (graph, i)
-            sums = found[kind]
-            sums[0] += estimate(flops, moved) * times
-            sums[1] += flops * times
-            sums[2] += moved * times
-            sums[3] += times
-    whole = sum(sums[0] for sums in found.values()) or 1.0
-    result = []
-    for kind in sorted(found, key=lambda k: -found[k][0])[:n]:
-        time, flops, moved, times = found[kind]
-        graph, i = first[kind]
-        node = graph.nodes[i]
-        result.append(Costly(node, graph, flops, moved, times, time / whole, source_line(survey.module, node)))
-    return result
+    whole = sum(work.time for work in survey.equal_work) or 1.0
+    most = sorted(survey.equal_work, key=lambda work: -work.time)[:n]
+    return [Costly(work.node, work.graph, work.flops, work.bytes, work.times, work.time / whole, source_line(survey.module, work.node))
+            for work in most]
 
 
 def source_line(module: Module, node: Node) -> str:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 
 from irscope.analysis.by_graph import outline_by_graph
 from irscope.analysis.by_scope import outline_by_scope
 from irscope.analysis.calls import Calls
-from irscope.analysis.cost import Known, ModuleCosts, Totals, Traffic
+from irscope.analysis.cost import Known, ModuleCosts, Totals, Traffic, estimate
 from irscope.analysis.levels import Levels, levels
 from irscope.analysis.memory import MemoryUse
 from irscope.analysis.naming import Naming
@@ -22,18 +24,34 @@ from irscope.graph.numbering import STEPS, Numbering
 ENOUGH_SCOPES = 0.4
 
 
+@dataclass(slots=True)
+class EqualWork:
+    """Nodes that do the same on the same shapes: the first of them, how many they are, and the sums over all their runs."""
+
+    graph: Graph
+    node: Node
+    time: float = 0.0
+    flops: float = 0.0
+    bytes: float = 0.0
+    times: float = 0.0
+    places: int = 0
+
+
 class Survey:
     """The facts about a module. ``survey.costs``, ``survey.memory``, ``survey.outline`` and so on."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._scopes: dict[Graph, list[Scope]] = {}
-        self._users: dict[Graph, list[list[Node]]] = {}
-        self._levels: dict[Graph, Levels] = {}
-        self._kinds: dict[Graph, list[int]] = {}
         self.naming = Naming()
+        self._kinds: dict[Graph, list[int]] = {}
         self._outlines: dict[Graph, Section] = {}
-        self._parts: dict[Graph, Survey] = {}
+        # No cache refers to the survey itself: it is freed as soon as nothing uses it.
+        self._part = cache(lambda graph: Survey(part(module, graph)))
+        self.scopes: Callable[[Graph], list[Scope]] = cache(partial(scopes, module))
+        """The scope of each node of a graph, by index."""
+        self.users: Callable[[Graph], list[list[Node]]] = cache(Graph.users)
+        """The users of each node of a graph, by index."""
+        self.levels: Callable[[Graph], Levels] = cache(levels)
 
     @cached_property
     def entry(self) -> Graph | None:
@@ -74,6 +92,26 @@ class Survey:
     def totals(self) -> Totals:
         """Sums over one run of the entry."""
         return self.costs.totals[self.entry] if self.entry is not None else Totals()
+
+    @cached_property
+    def equal_work(self) -> list[EqualWork]:
+        """The kernels, and other nodes that do work, by what they do. Those whose cost is not known are left out."""
+        found: dict[int, EqualWork] = {}
+        for graph in filter(self.calls.runs_alone, self.calls.order):
+            cost, times = self.costs.graphs[graph], self.calls.times[graph]
+            for i, kind in enumerate(self.structure.nodes[graph]):
+                flops, moved = cost.flops[i], cost.read[i] + cost.written[i]
+                if cost.is_open[i] or not (flops or moved):
+                    continue
+                work = found.get(kind)
+                if work is None:
+                    work = found[kind] = EqualWork(graph, graph.nodes[i])
+                work.time += estimate(flops, moved) * times
+                work.flops += flops * times
+                work.bytes += moved * times
+                work.times += times
+                work.places += 1
+        return list(found.values())
 
     @cached_property
     def n_nodes(self) -> int:
@@ -144,9 +182,7 @@ class Survey:
         """The facts about a graph of the module: these; those of the part from it where the entry does not reach it."""
         if graph in self.calls.times or graph not in self.module.graphs.values():
             return self
-        if graph not in self._parts:
-            self._parts[graph] = Survey(part(self.module, graph))
-        return self._parts[graph]
+        return self._part(graph)
 
     def outline_of(self, graph: Graph) -> Section:
         """The outline of the nodes of one graph with its bodies closed, for drawing it."""
@@ -154,28 +190,11 @@ class Survey:
             self._outlines[graph] = outline_by_region(graph, self.reaching(graph).costs, self.kinds(graph), self.scopes(graph), self.naming)
         return self._outlines[graph]
 
-    def scopes(self, graph: Graph) -> list[Scope]:
-        """The scope of each node of a graph, by index."""
-        if graph not in self._scopes:
-            self._scopes[graph] = scopes(self.module, graph)
-        return self._scopes[graph]
-
     def kinds(self, graph: Graph) -> list[int]:
         """For each node of a graph, by index, a number that similar nodes share."""
         if graph not in self._kinds:
             self._kinds[graph] = self.naming.kinds(graph, self.reaching(graph).structure.nodes[graph])
         return self._kinds[graph]
-
-    def users(self, graph: Graph) -> list[list[Node]]:
-        """The users of each node of a graph, by index."""
-        if graph not in self._users:
-            self._users[graph] = graph.users()
-        return self._users[graph]
-
-    def levels(self, graph: Graph) -> Levels:
-        if graph not in self._levels:
-            self._levels[graph] = levels(graph)
-        return self._levels[graph]
 
     def parameter_bytes(self) -> int:
         """Bytes of the parameters of the entry."""

@@ -45,7 +45,7 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
     left, right = (_through(o) for o in test.operands)
     counter, limit = _counter(left), _integer(right)
     if counter is None or limit is None:
-        counter, limit, direction = _counter(right), _integer(left), _MIRROR.get(direction, "")
+        counter, limit, direction = _counter(right), _integer(left), MIRRORED.get(direction, "")
     if counter is None or limit is None:
         return None
     start, step = _initial(node, counter), _step(body, counter)
@@ -57,10 +57,7 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
 
 def _holds(type: Type, value: int) -> bool:
     """Whether a value fits an integer type: a counter that wraps around may pass its test forever."""
-    if not isinstance(type, TensorType) or not type.dtype.is_integer:
-        return True
-    signed = type.dtype.kind == "int"
-    return -(1 << type.dtype.bits - 1 if signed else 0) <= value < 1 << type.dtype.bits - signed
+    return not isinstance(type, TensorType) or not type.dtype.is_integer or type.dtype.lowest <= value <= type.dtype.highest
 
 
 def _loop_trips(node: Node) -> int | None:
@@ -79,7 +76,8 @@ def _loop_trips(node: Node) -> int | None:
     return limit if isinstance(limit, int) and 0 <= limit < 1 << 62 and begin == 1 and go_on == 1 else None
 
 
-_MIRROR = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}
+MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}
+"""The direction of a comparison whose operands change places."""
 
 
 def _count(start: int, limit: int, step: int, direction: str) -> int | None:

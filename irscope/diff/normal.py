@@ -17,7 +17,7 @@ from irscope.passes.algebra.arithmetic import POINTWISE
 from irscope.passes.algebra.simplifier import Simplifier, is_static_tensor
 from irscope.passes.base import rewritten
 from irscope.passes.fold_constants import GROWING, KEPT, FoldConstants
-from irscope.passes.translate import PlainConstants
+from irscope.passes.translate import plain_constants
 
 PASSES = ("share-equal", "remove-dead")
 ROUNDS = 6
@@ -29,14 +29,14 @@ def normal_form(module: Module) -> Module:
     module = rewrite_module(expand(module, outline=True), _without_layout)
     if module.dialect.translate is not None:
         module = rewrite_module(module, module.dialect.translate)
-    plain = PlainConstants()
+    plain = plain_constants()
     for _ in range(ROUNDS):
         before = _size(module)
         module = rewritten(module, Simplifier(RULES, is_static_tensor, POINTWISE).rule)
         module = _folded(module)
         for name in PASSES:
             module = pass_named(name).run(module)
-        module = with_plain_states(rewrite_module(module, plain.rule))
+        module = with_plain_states(rewrite_module(module, plain))
         if _size(module) == before:
             break
     return pass_named("remove-dead").run(pass_named("share-equal").run(module))

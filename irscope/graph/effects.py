@@ -1,16 +1,20 @@
 """Which nodes have effects: by their operators, by their attributes, or in the graphs that they call."""
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Container, Iterable
 
 from irscope.graph.node import Effect, Graph, Node
 from irscope.graph.walk import LASTING, callees_first_of, reachable
+
+IMPURE = (*LASTING, Effect.READS)
 
 
 def pure(graph: Graph, impure: dict[Graph, bool] | None = None) -> list[bool]:
     """For each node, by index, whether it may be computed once for several, elsewhere, or not at all: neither it nor a graph that it calls
     has an effect. ``impure`` keeps what is known of called graphs, for callers that ask of many graphs."""
-    return [not acts for acts in _which(graph, lambda node: node.op.effect is not Effect.PURE, {} if impure is None else impure)]
+    acting = {} if impure is None else impure
+    _note(acting, graph.nodes, IMPURE)
+    return [not _holds(node, IMPURE, acting) for node in graph.nodes]
 
 
 def kept(graph: Graph, ends: Container[Node] = (), lasting: dict[Graph, bool] | None = None) -> list[bool]:
@@ -28,39 +32,30 @@ def kept(graph: Graph, ends: Container[Node] = (), lasting: dict[Graph, bool] | 
     if not unused:
         return alive
     acting = {} if lasting is None else lasting
-    _note(acting, unused, _lasts)
+    _note(acting, unused, LASTING)
     calls = [node for node in unused if any(acting.get(body, False) for body in node.bodies)]
     return reachable(graph, [*roots, *calls], ends) if calls else alive
-
-
-def _lasts(node: Node) -> bool:
-    return node.op.effect in LASTING
 
 
 def _states(node: Node) -> bool:
     return node.op.acts is not None and node.op.acts(node)
 
 
-def _which(graph: Graph, acts: Callable[[Node], bool], acting: dict[Graph, bool]) -> list[bool]:
-    """For each node, by index, whether it acts, states an effect, or calls a graph with such a node; ``acting`` gains the called graphs."""
-    _note(acting, graph.nodes, acts)
-    return [_holds(node, acts, acting) for node in graph.nodes]
-
-
-def _note(acting: dict[Graph, bool], callers: Iterable[Node], acts: Callable[[Node], bool]) -> None:
-    """Add the graphs that ``callers`` call, directly or not."""
+def _note(acting: dict[Graph, bool], callers: Iterable[Node], effects: Container[Effect]) -> None:
+    """Add the graphs that ``callers`` call, directly or not, and whether they have one of these effects."""
     found = callees_first_of((body for node in callers for body in node.bodies if body not in acting), acting)
     for each in found:
-        acting[each] = any(_holds(node, acts, acting) for node in each.nodes)
+        acting[each] = any(_holds(node, effects, acting) for node in each.nodes)
     # Of functions that call each other, the first has no entry yet when the last is looked at.
     place = {each: at for at, each in enumerate(found)}
     changed = any(place.get(body, -1) >= at for at, each in enumerate(found) for node in each.nodes for body in node.bodies)
     while changed:
         changed = False
         for each in found:
-            if not acting[each] and any(_holds(node, acts, acting) for node in each.nodes):
+            if not acting[each] and any(_holds(node, effects, acting) for node in each.nodes):
                 acting[each] = changed = True
 
 
-def _holds(node: Node, acts: Callable[[Node], bool], acting: dict[Graph, bool]) -> bool:
-    return _states(node) or acts(node) or any(acting.get(body, False) for body in node.bodies)
+def _holds(node: Node, effects: Container[Effect], acting: dict[Graph, bool]) -> bool:
+    """Whether a node has one of the effects, states one, or calls a graph with such a node."""
+    return _states(node) or node.op.effect in effects or any(acting.get(body, False) for body in node.bodies)

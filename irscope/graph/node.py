@@ -162,6 +162,12 @@ class Graph(Viewable):
         self.nodes.append(node)
         return node
 
+    def hold(self, nodes: list[Node]) -> None:
+        """Have these nodes in this order, and number them."""
+        self.nodes = nodes
+        for index, node in enumerate(nodes):
+            node.index = index
+
     def users(self) -> list[list[Node]]:
         """For each node, by index, the nodes that read its value, each once, in order."""
         users: list[list[Node]] = [[] for _ in self.nodes]

@@ -188,11 +188,9 @@ class Numbering:
         # Where a text keeps the value of a constant counts only while the value is not known.
         literal = attrs.get("literal")
         ignored = self.equality.ignored | {"meta"} if literal is not None and not literal.elided else self.equality.ignored
-        return tuple([(name, self._value_key(value)) for name, value in sorted(attrs.items()) if name not in ignored])
-
-    def _value_key(self, value: object) -> Hashable:
         # Replica groups have a text too. The text of a number says its type: 1, 1.0 and True are not the same.
-        return self.equality.literal(value) if hasattr(value, "elided") else repr(value)
+        return tuple([(name, self.equality.literal(value) if hasattr(value, "elided") else repr(value))
+                      for name, value in sorted(attrs.items()) if name not in ignored])
 
     def _type(self, type: Type) -> int:
         found = self._types.get(id(type))
@@ -202,8 +200,3 @@ class Numbering:
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
-
-
-def numbering(graph: Graph, equality: Equality = VALUES, alone: Callable[[Node], bool] = lambda node: False) -> list[int]:
-    """For each node, by index, a number that equal nodes share; nodes that are ``alone`` equal only themselves."""
-    return Numbering(equality).values(graph, alone)

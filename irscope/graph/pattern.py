@@ -150,12 +150,11 @@ def _term(tokens: list[str], text: str) -> PatternTerm:
     while tokens[0] == "|":
         take()
         ops.append(take())
-    attrs: list[tuple[str, str]] = []
+    attrs: tuple[tuple[str, str], ...] = ()
     if tokens[0] == "[":
         take()
-        key = take()
-        take("=")
-        attrs.append((key, take()))
+        key, _, value = take(), take("="), take()
+        attrs = ((key, value),)
         take("]")
     one_user = tokens[0] == "'"
     if one_user:
@@ -166,7 +165,7 @@ def _term(tokens: list[str], text: str) -> PatternTerm:
         take()
         operands.append(_term(tokens, text))
     take(")")
-    return PatternTerm(tuple(ops), tuple(operands), name, None, tuple(attrs), one_user)
+    return PatternTerm(tuple(ops), tuple(operands), name, None, attrs, one_user)
 
 
 def _has_head(term: PatternTerm, at: Matchable) -> bool:

@@ -14,8 +14,6 @@ from irscope.graph.types import TensorType, Type
 from irscope.graph.users import Users
 from irscope.graph.walk import LASTING, post_order
 
-J = TypeVar("J", bound="RewrittenNode")
-
 
 class RewrittenNode:
     """One instruction of a graph that is being rewritten.
@@ -97,7 +95,7 @@ class RewrittenNode:
         for user in list(self.users):
             user.replace_operand(self, new)
 
-    def detach(self: J) -> None:
+    def detach(self: Self) -> None:
         """Stop reading operands."""
         for operand in self.operands:
             operand.users.discard(self)

@@ -65,24 +65,7 @@ def callees_first(module: Module, entry: Graph | None = None) -> list[Graph]:
 
 def callees_first_of(graphs: Iterable[Graph], known: Container[Graph] = ()) -> list[Graph]:
     """These graphs and all that they reach, each after the graphs it calls, without those that are ``known``."""
-    order: list[Graph] = []
-    done: set[int] = set()
-    for start in graphs:
-        if id(start) in done:
-            continue
-        done.add(id(start))
-        stack: list[tuple[Graph, Iterator[Graph]]] = [(start, bodies_of(start))]
-        while stack:
-            graph, todo = stack[-1]
-            for body in todo:
-                if id(body) not in done and body not in known:
-                    done.add(id(body))
-                    stack.append((body, bodies_of(body)))
-                    break
-            else:
-                order.append(graph)
-                stack.pop()
-    return order
+    return post_order(graphs, lambda graph: dict.fromkeys(body for body in bodies_of(graph) if body not in known))
 
 
 def bodies_of(graph: Graph) -> Iterator[Graph]:
@@ -109,8 +92,9 @@ def leaves_of(value: object, parts: Callable[[Any], Sequence[Any] | None]) -> li
     return out
 
 
-def post_order(starts: Iterable[T], operands: Callable[[T], Sequence[T]]) -> list[T]:
-    """The starts and all that they reach, depth first, each after its operands, which are visited in order. There must be no cycle."""
+def post_order(starts: Iterable[T], operands: Callable[[T], Iterable[T]]) -> list[T]:
+    """The starts and all that they reach, depth first, each after its operands, which are visited in order; in a cycle, after those that
+    were not begun before it."""
     done: dict[T, bool] = {}
     order: list[T] = []
     for start in starts:

@@ -6,12 +6,10 @@ from typing import ClassVar, Protocol
 
 from irscope.analysis.soundness import Use
 from irscope.formats.relay.dialect import RELAY
-from irscope.graph import Builder, Dialect, Graph, Module, Node, callees_first, rewrite, see_through
+from irscope.graph import Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
-from irscope.graph.rewrite import Replacements
+from irscope.graph.rewrite import Replacements, Rule
 from irscope.passes.analyses import Analyses
-
-Rule = Callable[[Builder, Node, Sequence[Node]], Node | None]
 
 
 class Mutator(Protocol):
@@ -105,24 +103,12 @@ def rejoin(became: dict[Graph, Graph]) -> None:
 
 def enter_bodies(module: Module) -> Module:
     """Add called graphs to the module if it does not contain them yet."""
-    known = {id(graph) for graph in module.graphs.values()}
-    taken: dict[str, int] = {}
+    known = set(module.graphs.values())
     for graph in callees_first(module):
-        if id(graph) not in known:
-            known.add(id(graph))
-            graph.name = _fresh_name(module, graph.name, taken)
+        if graph not in known:
+            graph.name = module.fresh_name(graph.name)
             module.graphs[graph.name] = graph
     return module
-
-
-def _fresh_name(module: Module, wanted: str, taken: dict[str, int]) -> str:
-    """An unused graph name; ``taken`` keeps the last number of each, because thousands of graphs may share one stem."""
-    name, number = wanted, taken.get(wanted, 0)
-    while name in module.graphs:
-        number += 1
-        name = f"{wanted}.{number}"
-    taken[wanted] = number
-    return name
 
 
 def _lets(before: Graph, after: Graph) -> list[Node]:

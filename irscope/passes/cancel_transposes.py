@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.analysis.verify.layouts import chosen
 from irscope.formats.relay.attributes import LayoutTransform, Transpose
 from irscope.graph import Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
 from irscope.ops import attributes, hlo
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import Pass
-from irscope.passes.canonicalize_cast import is_cast, is_elementwise
+from irscope.passes.canonicalize_cast import is_elementwise
 from irscope.passes.visitor import GraphMutator
 
 
@@ -73,18 +75,16 @@ class _Cancelling(GraphMutator):
         """The steps between, applied to the operand of the first of the two."""
         self.changed |= {node, *between}
         made = self.new(source.operands[0])
-        assert isinstance(made.type, TensorType), "what is transposed is a tensor"
-        shape = made.type.shape
+        shape = of(made).shape
         for step in reversed(between):
             made = copy_node(self.builder, step, [made])
-            assert isinstance(step.type, TensorType), "elementwise steps give tensors"
-            made.type = TensorType(step.type.dtype, shape)
+            made.type = TensorType(of(step).dtype, shape)
         return made
 
 
 def _is_step(node: Node) -> bool:
     """Whether a node is a unary elementwise operator that does not depend on the position of the element."""
-    if len(node.operands) != 1 or node.bodies or not (is_elementwise(node) or is_cast(node)):
+    if len(node.operands) != 1 or node.bodies or not is_elementwise(node):
         return False
     mine, its = node.type, node.operands[0].type
     return isinstance(mine, TensorType) and isinstance(its, TensorType) and mine.shape == its.shape
@@ -92,16 +92,10 @@ def _is_step(node: Node) -> bool:
 
 def permutation(node: Node) -> list[int] | None:
     """Which dimension of the operand each dimension of the result is; None if the type is unknown or has an explicit layout."""
-    if not isinstance(node.type, TensorType) or (node.type.layout is not None and not _plain(node)):
+    if not isinstance(node.type, TensorType) or chosen(node.type):
         return None
     rank = node.type.rank
     if node.op is hlo.transpose:
         return list(attributes.Transpose.of(node).dimensions)
     axes = Transpose.of(node).axes
     return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
-
-
-def _plain(node: Node) -> bool:
-    """Whether a layout in the text is the default one: row-major, without tiles or other properties."""
-    layout = node.type.layout  # type: ignore[attr-defined]
-    return not layout.rest and list(layout.minor_to_major) == sorted(layout.minor_to_major, reverse=True)

@@ -10,6 +10,7 @@ from irscope.passes.base import Pass
 from irscope.passes.visitor import GraphMutator
 
 CASTS = sets.hlo("convert") | sets.relay("cast")
+"""Conversions of element types: elementwise operators."""
 TRIANGLE = sets.relay("trilu")
 """Elementwise by its kind, but what it does depends on where an element stands."""
 
@@ -51,11 +52,6 @@ class _Copying(GraphMutator):
         return is_widening(node) and len(self.users[node.index]) > 1
 
 
-def is_cast(node: Node) -> bool:
-    """Whether a node converts element types."""
-    return node.op in CASTS
-
-
 def is_elementwise(node: Node) -> bool:
     """Whether an operator is unary and elementwise, independent of the position of the element."""
     return node.op.kind is Kind.ELEMENTWISE and node.op not in TRIANGLE
@@ -63,7 +59,7 @@ def is_elementwise(node: Node) -> bool:
 
 def is_widening(node: Node) -> bool:
     """Whether a node converts to a wider element type."""
-    return is_cast(node) and bits(node) > bits(node.operands[0]) > 0
+    return node.op in CASTS and bits(node) > bits(node.operands[0]) > 0
 
 
 def bits(node: Node) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from irscope.graph import Effect, Graph, Module, Node, TensorType
 from irscope.graph.rewrite import copy_node
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import RelayPass
@@ -130,16 +131,8 @@ class _Combining(GraphMutator):
 
     def _had(self, old: Node) -> Node:
         """The replacement of an operand; one that comes later in the text is built now, with its operands."""
-        stack = [old]
-        while stack:
-            node = stack[-1]
-            missing = [o for o in node.operands if not self._is_built(o)]
-            if self._is_built(node):
-                stack.pop()
-            elif missing:
-                stack += missing
-            else:
-                stack.pop()
+        for node in post_order([old], lambda node: () if self._is_built(node) else node.operands[::-1]):
+            if not self._is_built(node):
                 self.early[node] = self._new[node] = copy_node(self.builder, node, [self.new(o) for o in node.operands])
         return self.new(old)
 

@@ -16,7 +16,7 @@ from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.passes.base import enter_bodies
 from irscope.passes.pattern import DataflowPattern, Match
-from irscope.passes.torch_effects import may_write, without_unused_values, writes_before
+from irscope.passes.torch_effects import may_write, remove_unused_values, writes_before
 from irscope.passes.visitor import GraphMutator
 
 MARKS = ("Composite", "Primitive", "Compiler")
@@ -62,7 +62,7 @@ class _PuttingTogether(GraphMutator):
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         made = super()._mutated(graph, became)
         if self.dialect.writes_in_place and self.whole:
-            made.nodes = without_unused_values(made.nodes)
+            remove_unused_values(made)
         return made
 
     def begin(self, graph: Graph) -> None:

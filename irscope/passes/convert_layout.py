@@ -61,7 +61,7 @@ class Laid:
 class ConversionPlan:
     """How a call is converted: ``were`` are the operand layouts that it assumes as written, ``inputs`` those that it requires now.
 
-    ``result`` is the layout as written and now; ``parts`` has it with the type for each result, if there are several.
+    ``results`` has the type of each result with its layout as written and now.
     """
 
     op: Op
@@ -69,8 +69,7 @@ class ConversionPlan:
     were: Known
     inputs: Known
     type: Type
-    result: tuple[AxisLayout | None, AxisLayout | None]
-    parts: Sequence[tuple[Type, AxisLayout | None, AxisLayout | None]] = ()
+    results: Sequence[tuple[Type, AxisLayout | None, AxisLayout | None]]
 
 
 def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Requests) -> ConversionPlan | str:
@@ -99,11 +98,8 @@ def plan(node: Node, types: Sequence[Type], given: Sequence[Laid], requests: Req
     if len(made) < len(results) or not all(_fits(t, b, a) for t, b, a in zip(types, before.inputs, after.inputs, strict=True)):
         return f"its sizes do not fit {after.inputs[0]}" if request is not None else ""
     op = operator_for(node, request[0]) if request is not None else node.op
-    result = before.outputs[0], after.outputs[0]
-    if not isinstance(node.type, TupleType):
-        return ConversionPlan(op, after.attrs, before.inputs, after.inputs, made[0], result)
-    parts = list(zip(made, before.outputs, after.outputs, strict=True))
-    return ConversionPlan(op, after.attrs, before.inputs, after.inputs, TupleType(tuple(made)), result, parts)
+    whole = TupleType(tuple(made)) if isinstance(node.type, TupleType) else made[0]
+    return ConversionPlan(op, after.attrs, before.inputs, after.inputs, whole, list(zip(made, before.outputs, after.outputs, strict=True)))
 
 
 def _same(a: Known, b: Known) -> bool:
@@ -176,11 +172,11 @@ class _Converting(GraphMutator):
             rest = iter(values)
             values = [self.tuple([next(rest) for _ in o.operands]) if o.op is hlo.tuple else next(rest) for o in node.operands]
         made = self.builder.add(found.op, values, found.attrs, found.type, name=node.name)
-        if found.parts:
+        if isinstance(found.type, TupleType):
             self.laid[node] = [Laid(self.builder.add(hlo.get_tuple_element, [made], {"index": i}, type), was, here)
-                               for i, (type, was, here) in enumerate(found.parts)]
+                               for i, (type, was, here) in enumerate(found.results)]
         else:
-            self.laid[node] = Laid(made, *found.result)
+            self.laid[node] = Laid(made, *found.results[0][1:])
         return made
 
     # ------------------------------------------------------------------ values

@@ -1,13 +1,14 @@
 """Values that are known at compile time, node by node: constants, shapes from static types, and arithmetic on them."""
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared
 from irscope.graph import Builder, Effect, Graph, Node, TensorType
+from irscope.graph.walk import post_order
 from irscope.lazy import Array
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import Constant, GetTupleElement
@@ -31,20 +32,14 @@ class EarlyValues:
 
     def of(self, node: Node) -> Value:
         """The value of a node, if it is known."""
-        stack = [node]
-        while stack:
-            top = stack[-1]
-            if top in self._values:
-                stack.pop()
-                continue
-            needed = () if top.op in SHAPES or not self._may_be_known(top) else top.operands
-            waiting = [o for o in needed if o not in self._values]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            stack.pop()
-            self._values[top] = self._worked_out(top)
+        for each in post_order([node], self._needed):
+            if each not in self._values:
+                self._values[each] = self._worked_out(each)
         return self._values[node]
+
+    def _needed(self, node: Node) -> Sequence[Node]:
+        """The operands whose values the value of a node may follow from."""
+        return () if node in self._values or node.op in SHAPES or not self._may_be_known(node) else node.operands
 
     @staticmethod
     def _may_be_known(node: Node) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import RelayPass
 from irscope.passes.fold_scale_axes import BIAS, CONTRACTIONS, channels
 from irscope.passes.simplify_inference import BATCH_NORM, bound, has_root, scale_and_shift
@@ -43,10 +44,10 @@ class _Folding(GraphMutator):
             self.declined.append(f"left %{layer.name} and %{norm.name} apart: {why}")
             return None
         found = channels(layer)
-        assert found is not None and isinstance(layer.operands[1].type, TensorType), "looked at above"
+        assert found is not None, "looked at above"
         data, weight = (self.new(o) for o in layer.operands)
         scale, shift = scale_and_shift(self, norm, [data, *(self.new(o) for o in norm.operands[1:])])
-        shape = [-1 if d in found.made else 1 for d in range(layer.operands[1].type.rank)]
+        shape = [-1 if d in found.made else 1 for d in range(of(layer.operands[1]).rank)]
         scaled = self.add("multiply", [weight, self.add("reshape", [scale], newshape=shape)])
         if biased is not None:
             shift = self.add("add", [self.add("multiply", [self.new(biased.operands[1]), scale]), shift])
@@ -65,7 +66,7 @@ class _Folding(GraphMutator):
         found = channels(layer)
         if found is None or len(found.made) != 1:
             return "its channels lie on no single axis of its weight, or its types are no floats, or differ"
-        rank = layer.type.rank  # type: ignore[attr-defined]
+        rank = of(layer).rank
         if found.result[0] != int(bound(norm)["axis"]) % rank:
             return f"%{norm.name} normalises along another axis"
         if biased is not None and found.result[0] != int(bound(biased)["axis"]) % rank:

@@ -16,6 +16,7 @@ from irscope.ops.attributes import Constant, GetTupleElement
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.ops.sets import relay
+from irscope.passes.algebra.simplifier import dims_of, of
 from irscope.passes.base import Pass, per_graph
 from irscope.passes.fold_constants_branches import with_branches_taken
 from irscope.source import UserError
@@ -182,14 +183,13 @@ def evaluated(wanted: Sequence[Node], inner: Sequence[Node], values: Values) -> 
     folded = expand(Module("folded", dialect, {"main": made}, "main"))
     arrays = flatten(evaluate(folded.main(), [], folded.flushes_denormals))
     found = {node: np.asarray(array) for node, array in zip(wanted, arrays, strict=True)}
-    return {node: array for node, array in found.items() if array.shape == node.type.dims()}  # type: ignore[attr-defined]
+    return {node: array for node, array in found.items() if array.shape == dims_of(node)}
 
 
 def constant(builder: Builder, value: Array, node: Node) -> Node:
     """A constant in place of a node, converted to its element type."""
-    assert isinstance(node.type, TensorType), "only tensors are written as constants"
-    array = value.astype(node.type.dtype.numpy())
-    return builder.add(hlo.constant, (), {"literal": Literal.of(array, node.type)}, node.type, name=node.name)
+    literal = Literal.of(value.astype(of(node).dtype.numpy()), of(node))
+    return builder.add(hlo.constant, (), {"literal": literal}, node.type, name=node.name)
 
 
 def _with_values(graph: Graph, values: Values, became: dict[Graph, Graph]) -> Graph:

@@ -10,6 +10,7 @@ from irscope.ops import hlo, sets
 from irscope.ops.attributes import Constant
 from irscope.ops.sets import relay
 from irscope.passes.base import per_graph
+from irscope.passes.visitor import without_dead
 
 CALLS = sets.hlo("call") | relay("call")
 CHOICES = sets.hlo("conditional") | relay("if")
@@ -24,9 +25,7 @@ def with_branches_taken(module: Module) -> Module:
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
             choice = _choice(node)
             return None if choice is None else _inlined(builder, node, choice, operands, became)
-        made = see_through(rewrite(graph, rule, became), graph)
-        # The condition has no user any more.
-        return see_through(rewrite(made, lambda builder, node, operands: None), made)
+        return without_dead(see_through(rewrite(graph, rule, became), graph))  # the condition has no user any more
 
     inner = {body for graph in module.graphs.values() for node in graph.nodes if node.op not in CALLS for body in node.bodies}
     own = [name for name, graph in module.graphs.items() if graph not in inner]

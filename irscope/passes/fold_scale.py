@@ -9,7 +9,9 @@ from irscope.graph import Builder, Graph, Module, Node, Op, TensorType, copy_nod
 from irscope.lazy import ml_dtypes, np
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Constant, Convolution, Dot
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import Pass, per_graph
+from irscope.passes.visitor import without_dead
 
 SUMS = hlo.named("add subtract")
 CONTRACTIONS = hlo.named("convolution dot")
@@ -41,8 +43,7 @@ def _fold(graph: Graph, became: dict[Graph, Graph]) -> Graph:
         users[graph.root.index] += 1
     folding = _Folding(known, users)
     made = see_through(rewrite(graph, folding.rule, became), graph)
-    tried = folding.changed or len(made.nodes) > len(graph.nodes)  # a change that was begun and given up leaves nodes without users
-    return see_through(rewrite(made, lambda builder, node, operands: None), made) if tried else made
+    return without_dead(made)  # what was folded, and nodes of a change that was begun and given up
 
 
 class _Folding:
@@ -53,14 +54,9 @@ class _Folding:
         self.users = users
         self.fixed: set[Node] = set()
         self.private: set[Node] = set()
-        self.changed = False
 
     def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        made = self._ruled(builder, node, operands)
-        if made is None:
-            made = copy_node(builder, node, operands)
-        else:
-            self.changed = True
+        made = self._ruled(builder, node, operands) or copy_node(builder, node, operands)
         if self.known[node.index]:
             self.fixed.add(made)
         if self.users[node.index] == 1:
@@ -127,7 +123,6 @@ class _Folding:
         """Arithmetic on two fixed broadcasts, moved before the broadcasts."""
         a, b = x.operands[0], y.operands[0]
         dims_a, dims_b = tuple(Broadcast.of(x).dimensions), tuple(Broadcast.of(y).dimensions)
-        assert isinstance(a.type, TensorType) and isinstance(b.type, TensorType)
         if dims_a != dims_b:
             if dims_a and dims_b:
                 return None
@@ -151,11 +146,9 @@ def _weight_dimension(x: Node, s: Node) -> int | None:
     if x.op is hlo.convolution:
         conv = Convolution.of(x).dim_labels
         return conv.rhs_output if dims[0] == conv.out_feature and Convolution.of(x).batch_group_count == 1 else None
-    rhs = x.operands[1].type
-    assert isinstance(rhs, TensorType) and isinstance(x.type, TensorType)
     taken = {*Dot.of(x).rhs_contracting_dims, *Dot.of(x).rhs_batch_dims}
-    free = [d for d in range(rhs.rank) if d not in taken]
-    first = x.type.rank - len(free)
+    free = [d for d in range(of(x.operands[1]).rank) if d not in taken]
+    first = of(x).rank - len(free)
     return free[dims[0] - first] if dims[0] >= first else None
 
 
@@ -164,11 +157,10 @@ def _stay_in_range(weights: Node, scale: Node, dimension: int) -> bool:
 
     The largest of each channel decides: it must stay finite, and a normal number. Values that are not written out are trusted.
     """
-    assert isinstance(weights.type, TensorType) and isinstance(scale.type, TensorType), "operands of arithmetic"
-    if weights.type.dtype is not scale.type.dtype:
+    if of(weights).dtype is not of(scale).dtype:
         return False
     known = [Constant.of(node).known if node.op is hlo.constant else None for node in (weights, scale)]
-    if known[0] is None or known[1] is None or not weights.type.elements:
+    if known[0] is None or known[1] is None or not of(weights).elements:
         return True
     # The decimals of float64 reach further than those of any type but itself.
     values, factor = (np.abs(literal.value().astype(np.float64)) for literal in known if literal is not None)
@@ -176,6 +168,6 @@ def _stay_in_range(weights: Node, scale: Node, dimension: int) -> bool:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         products = largest * factor
     finfo: Any = ml_dtypes.finfo
-    limits = finfo(weights.type.dtype.numpy())
+    limits = finfo(of(weights).dtype.numpy())
     fits = (products <= float(limits.max)) & ((products >= float(limits.smallest_normal)) | (largest == 0) | (factor == 0))
     return bool(fits.all()) and bool(np.isfinite(largest).all() and np.isfinite(factor).all())

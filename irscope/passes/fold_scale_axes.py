@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cache
-from math import isfinite
+from math import isfinite, prod
 
 from irscope.formats.relay.algebra import layout_axes
 from irscope.graph import Kind, Node, TensorType
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.sets import relay
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.simplify_inference import bound
 from irscope.passes.visitor import GraphMutator
 
@@ -133,11 +135,7 @@ def _places(layout: Sequence[tuple[str, int]], letter: str) -> Axes | None:
 
 def _size(type: TensorType, axes: Axes) -> int:
     """The number of elements along some axes; 0, which fits nothing, for dynamic dimensions."""
-    size = 1
-    for axis in axes:
-        dim = type.shape[axis]
-        size *= dim if isinstance(dim, int) else -1
-    return size
+    return prod(size if isinstance(size, int) else -1 for size in map(type.shape.__getitem__, axes))
 
 
 def dropped(wide: TensorType, narrow: TensorType, axes: Axes) -> Axes | None:
@@ -162,29 +160,6 @@ def dropped(wide: TensorType, narrow: TensorType, axes: Axes) -> Axes | None:
     return tuple(left)
 
 
-def fitted(mutator: GraphMutator, scale: Node, type: TensorType, axes: Axes) -> Node:
-    """A scale that broadcasts along ``axes`` of a value of a type; it has one dimension for each of them, or none."""
-    have = scale.type
-    assert isinstance(have, TensorType), "it was one in the graph as written"
-    if have.rank == 0:
-        return scale
-    if len(axes) > 1:
-        shape = [size if d in axes else 1 for d, size in enumerate(type.shape)]
-        return mutator.add("reshape", [scale], have.with_shape(tuple(shape)), newshape=shape)
-    behind = type.rank - axes[0] - 1
-    if not behind:
-        return scale
-    return mutator.add("expand_dims", [scale], have.with_shape((*have.shape, *(1,) * behind)), axis=1, num_newaxis=behind)
-
-
-def without(mutator: GraphMutator, scale: Node, dropped: Axes) -> Node:
-    """A scale without dimensions of 1."""
-    have = scale.type
-    assert isinstance(have, TensorType), "it was one in the graph as written"
-    left = have.with_shape(tuple(size for d, size in enumerate(have.shape) if d not in dropped))
-    return mutator.add("squeeze", [scale], left, axis=list(dropped)) if dropped else scale
-
-
 @dataclass(frozen=True, slots=True)
 class Scale:
     """The scale of a product: ``value`` without the dimensions in ``dropped``; the node that takes it needs it along ``axes``."""
@@ -201,26 +176,40 @@ class ScaleMutator(GraphMutator):
     scales: dict[Node, Node]
 
     def scale(self, scale: Scale) -> Node:
-        """The scale of a product in the new graph, built once."""
+        """The scale of a product in the new graph, without dimensions of 1, built once."""
         if scale.product not in self.scales:
-            self.scales[scale.product] = without(self, self.new(scale.value), scale.dropped)
+            value = self.new(scale.value)
+            left = of(value).with_shape(tuple(size for d, size in enumerate(of(value).shape) if d not in scale.dropped))
+            self.scales[scale.product] = self.add("squeeze", [value], left, axis=list(scale.dropped)) if scale.dropped else value
         return self.scales[scale.product]
+
+    def fitted(self, scale: Scale, like: Node, axes: Axes) -> Node:
+        """The scale of a product as it broadcasts along ``axes`` of a node; it has one dimension for each of them, or none."""
+        value = self.scale(scale)
+        have, type = of(value), of(like)
+        if have.rank == 0:
+            return value
+        if len(axes) > 1:
+            shape = [size if d in axes else 1 for d, size in enumerate(type.shape)]
+            return self.add("reshape", [value], have.with_shape(tuple(shape)), newshape=shape)
+        behind = type.rank - axes[0] - 1
+        if not behind:
+            return value
+        return self.add("expand_dims", [value], have.with_shape((*have.shape, *(1,) * behind)), axis=1, num_newaxis=behind)
 
 
 def sign(node: Node) -> ScaleSign:
     """What is known of a scale's elements, through data movement."""
-    while node.op in RESHAPED and node.operands:
-        node = node.operands[0]
+    node = behind(node, RESHAPED)
     literal = Constant.of(node).known if node.op is hlo.constant else None
     if literal is None:
         return ScaleSign.UNKNOWN
     value = literal.value()
-    assert isinstance(node.type, TensorType), "a scale is a tensor"
     least, most = float(value.min(initial=1)), float(value.max(initial=1))
     if not (isfinite(least) and isfinite(most)):
         return ScaleSign.SOME_ZERO
     # Half of the exponent range remains for the dividend: a bias of 1 / SMALLEST fits too.
-    small = SMALLEST.get(node.type.dtype.name, 1e-19)
+    small = SMALLEST.get(of(node).dtype.name, 1e-19)
     if least >= small:
         return ScaleSign.POSITIVE
     return ScaleSign.NO_ZERO if float(abs(value).min(initial=1)) >= small else ScaleSign.SOME_ZERO

@@ -38,10 +38,8 @@ class FoldScaleAxis(RelayPass):
         return FoldScale().run(module) if module.is_primitive else super().run(module)
 
     def rewrite(self, module: Module) -> Module:
-        declined: list[str] = []
-        for direction, mutator in (("backward", Backward()), ("forward", Forward())):
-            if self.direction in ("both", direction):
-                module = self.mutated(mutator, module)
-                declined += mutator.declined
-        self.declined = declined
+        wanted = [made() for direction, made in (("backward", Backward), ("forward", Forward)) if self.direction in ("both", direction)]
+        for mutator in wanted:
+            module = mutator.run(module)
+        self.declined = [why for mutator in wanted for why in mutator.declined]
         return module

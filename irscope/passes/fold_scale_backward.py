@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from irscope.formats.relay.attributes import BiasAdd
 from irscope.graph import Builder, Graph, Node, TensorType, see_through
 from irscope.graph.rewrite import copy_node
+from irscope.graph.walk import post_order
 from irscope.passes import fold_scale_axes as scales
 
 
@@ -118,17 +119,14 @@ class Backward(scales.ScaleMutator):
             return None
         values = [self.new(o) for o in node.operands]
         if node in self.channels:
-            weight = node.operands[1].type
-            assert isinstance(weight, TensorType), "its channels are known"
-            values[1] = self.add("multiply", [values[1], scales.fitted(self, self.scale(scale), weight, self.channels[node].made)], weight)
+            weight = node.operands[1]
+            values[1] = self.add("multiply", [values[1], self.fitted(scale, weight, self.channels[node].made)], weight.type)
         elif node.op in scales.BIAS:
             values[1] = self.add("multiply", [values[1], self.scale(scale)])
         else:
             for at, operand in enumerate(node.operands):
                 if operand not in self.open:
-                    other = node.operands[1 - at].type
-                    assert isinstance(other, TensorType), "it is open"
-                    values[at] = self.add("multiply", [values[at], scales.fitted(self, self.scale(scale), other, scale.axes)])
+                    values[at] = self.add("multiply", [values[at], self.fitted(scale, node.operands[1 - at], scale.axes)])
         return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
 
 
@@ -144,19 +142,8 @@ def in_order(graph: Graph, wanted: Mapping[int, Node]) -> Graph:
     made = Graph(graph.name, loc=graph.loc, notes=dict(graph.notes))
     builder = Builder(made)
     new: dict[Node, Node] = {}
-    for start in graph.nodes:
-        stack = [start]
-        while stack:
-            node = stack[-1]
-            if node in new:
-                stack.pop()
-                continue
-            first = wanted.get(node.index)
-            waiting = [o for o in (*node.operands, *((first,) if first is not None else ())) if o not in new]
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            new[stack.pop()] = copy_node(builder, node, [new[o] for o in node.operands])
+    for node in post_order(graph.nodes, lambda node: (*node.operands, wanted[node.index]) if node.index in wanted else node.operands):
+        new[node] = copy_node(builder, node, [new[o] for o in node.operands])
     made.params = [new[p] for p in graph.params]
     made.root = new[graph.root] if graph.root is not None else None
     return see_through(made, graph)

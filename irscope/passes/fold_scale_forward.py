@@ -108,15 +108,13 @@ class Forward(scales.ScaleMutator):
         scale, values = scaled[at], list(operands)
         assert scale is not None
         if node in self.channels:
-            weight, read = node.operands[1].type, self.channels[node].read
-            assert isinstance(weight, TensorType) and read is not None, "its channels are known"
-            values[1] = self.add("multiply", [values[1], scales.fitted(self, self.scale(scale), weight, read)], weight)
+            weight, read = node.operands[1], self.channels[node].read
+            assert read is not None, "its channels are known"
+            values[1] = self.add("multiply", [values[1], self.fitted(scale, weight, read)], weight.type)
         elif node.op in scales.BIAS:
             values[1] = self.add("divide", [values[1], self.scale(scale)])
         else:
-            whole = node.operands[at].type
-            assert isinstance(whole, TensorType), "it is scaled"
-            values[1 - at] = self.add("divide", [values[1 - at], scales.fitted(self, self.scale(scale), whole, scale.axes)])
+            values[1 - at] = self.add("divide", [values[1 - at], self.fitted(scale, node.operands[at], scale.axes)])
         return self.builder.add(node.op, values, node.attrs, node.type, name=node.name)
 
 

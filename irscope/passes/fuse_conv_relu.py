@@ -9,7 +9,7 @@ from irscope.ops import get, hlo, lookup
 from irscope.ops.sets import relay, torchscript
 from irscope.passes.base import Pass
 from irscope.passes.pattern import MAX_NAMED
-from irscope.passes.torch_effects import CONSTANT, LIST, without_unused_values, writes_before
+from irscope.passes.torch_effects import CONSTANT, LIST, remove_unused_values, writes_before
 from irscope.passes.visitor import GraphMutator
 
 BETWEEN = relay("cast reshape transpose layout_transform nn.bias_add add multiply nn.pad nn.max_pool2d") \
@@ -54,7 +54,6 @@ class _Fusing(GraphMutator):
     def begin(self, graph: Graph) -> None:
         self.before: dict[Node, Node] = {}
         self.gone: set[Node] = set()
-        self.absorbed: set[Node] = set()
         for node in graph.nodes:
             if node.op in BETWEEN and node.operands:
                 first = node.operands[0]
@@ -65,13 +64,11 @@ class _Fusing(GraphMutator):
         for node in graph.nodes:
             if node.op in RECTIFIERS and node.operands and self._may_fuse(node, node.operands[0], writes):
                 self.gone.add(node)
-                if self.dialect.writes_in_place:
-                    self.absorbed.add(node.operands[0])
 
     def _mutated(self, graph: Graph, became: dict[Graph, Graph]) -> Graph:
         made = super()._mutated(graph, became)
         if self.dialect.writes_in_place and self.gone:
-            made.nodes = without_unused_values(made.nodes)
+            remove_unused_values(made)
         return made
 
     def _may_fuse(self, relu: Node, convolution: Node, writes: list[int]) -> bool:
@@ -89,9 +86,6 @@ class _Fusing(GraphMutator):
         return True
 
     def visit(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        if node in self.absorbed:
-            # Its only user was the ReLU, which is removed.
-            return operands[0]
         if node not in self.gone:
             return None
         convolution = node.operands[0]

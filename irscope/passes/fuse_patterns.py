@@ -73,17 +73,14 @@ def _keeps_shape(node: Node, of: int) -> bool:
 CORE = op("nn.conv2d", "nn.dense", "nn.batch_matmul", "nn.conv1d", "nn.conv3d", "nn.matmul")(anything(), anything())
 
 
-def _norm(x: DataflowPattern) -> DataflowPattern:
-    return op("get-tuple-element").with_attrs(index=0)(op("nn.batch_norm")(x, ...))
-
-
 def _sum(x: DataflowPattern) -> DataflowPattern:
     """A residual addition, or a bias written as one: the added value must not broadcast the result."""
     left = op("add")(x, anything()).where(lambda node: _keeps_shape(node, 0))
     return left | op("add")(anything(), x).where(lambda node: _keeps_shape(node, 1))
 
 
-RELAY_CHAIN = _chain(CORE, lambda x: op("nn.bias_add")(x, anything()), _norm, _sum,
+RELAY_CHAIN = _chain(CORE, lambda x: op("nn.bias_add")(x, anything()),
+                     lambda x: op("get-tuple-element").with_attrs(index=0)(op("nn.batch_norm")(x, ...)), _sum,
                      lambda x: op("nn.relu", "clip", "tanh", "sigmoid", "nn.leaky_relu")(x))
 
 # ---------------------------------------------------------------------- TorchScript

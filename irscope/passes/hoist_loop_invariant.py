@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, Type, live, pure, rewrite, see_through
+from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, Type, bodies_of, live, pure, reachable, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Ordering
@@ -31,15 +31,13 @@ class HoistLoopInvariant(Pass):
             return module
         made = per_graph(module, _hoisted)
         # Nothing calls the loops' old bodies now.
-        called = {id(body) for graph in made.graphs.values() for node in graph.nodes for body in node.bodies} | {id(made.main())}
-        before = {id(body) for graph in module.graphs.values() for node in graph.nodes for body in node.bodies}
-        made.graphs = {name: g for name, g in made.graphs.items() if id(g) in called or id(module.graphs[name]) not in before}
-        for graph in list(made.graphs.values()):
-            for node in graph.nodes:
-                for body in node.bodies:
-                    if all(body is not g for g in made.graphs.values()):
-                        body.name = made.fresh_name(body.name)
-                        made.graphs = {body.name: body, **made.graphs}
+        called = {made.main(), *(body for graph in made.graphs.values() for body in bodies_of(graph))}
+        before = {body for graph in module.graphs.values() for body in bodies_of(graph)}
+        made.graphs = {name: graph for name, graph in made.graphs.items() if graph in called or module.graphs[name] not in before}
+        for body in [body for graph in made.graphs.values() for body in bodies_of(graph)]:
+            if all(body is not g for g in made.graphs.values()):
+                body.name = made.fresh_name(body.name)
+                made.graphs = {body.name: body, **made.graphs}
         return made
 
 
@@ -57,16 +55,16 @@ def _loop(builder: Builder, node: Node, init: Node, condition: Graph, body: Grap
     invariant = invariant_nodes(body)
     alive = live(body)
     users = body.users()
-    outgoing = [n for n in invariant.values() if n.op not in CHEAP and alive[n.index]
-                and any(u not in invariant for u in users[n.index])]
+    outgoing = [n for n in invariant if n.op not in CHEAP and alive[n.index] and any(u not in invariant for u in users[n.index])]
     if not outgoing or not isinstance(init.type, TupleType):
         return None
-    state_in = body.params[0]
+    parts = {inner for inner in invariant if _is_part_of(inner, body.params[0])}
+    needed = reachable(body, outgoing, ends=parts)
     early: dict[Node, Node] = {}
-    for inner in _needed(outgoing, state_in):
-        if _is_part_of(inner, state_in):
+    for inner in invariant:
+        if inner in parts and needed[inner.index]:
             early[inner] = part(builder, init, GetTupleElement.of(inner).index)
-        else:
+        elif needed[inner.index]:
             early[inner] = copy_node(builder, inner, [early[o] for o in inner.operands])
     n = len(init.type.elements)
     state = TupleType((*init.type.elements, *(o.type for o in outgoing)))
@@ -76,15 +74,14 @@ def _loop(builder: Builder, node: Node, init: Node, condition: Graph, body: Grap
     return builder.add(hlo.tuple, [part(builder, loop, i) for i in range(n)], type=init.type)
 
 
-def invariant_nodes(body: Graph) -> dict[Node, Node]:
-    """The pure nodes of a loop's body that have the same value in every iteration, mapped to themselves."""
+def invariant_nodes(body: Graph) -> dict[Node, None]:
+    """The pure nodes of a loop's body that have the same value in every iteration, in order."""
     root, state = body.result(), body.params[0]
+    found: dict[Node, None] = {}
     if root.op is not hlo.tuple:
-        return {}
-    kept = {i for i, o in enumerate(root.operands)
-            if _is_part_of(o, state) and GetTupleElement.of(o).index == i}
+        return found
+    kept = {i for i, o in enumerate(root.operands) if _is_part_of(o, state) and GetTupleElement.of(o).index == i}
     can_move = pure(body)
-    found: dict[Node, Node] = {}
     for node in body.nodes:
         if _is_part_of(node, state):
             fixed = GetTupleElement.of(node).index in kept
@@ -92,26 +89,13 @@ def invariant_nodes(body: Graph) -> dict[Node, Node]:
             movable = can_move[node.index] and not Ordering.of(node).control_predecessors and node.op is not hlo.parameter
             fixed = movable and isinstance(node.type, TensorType) and all(o in found for o in node.operands)
         if fixed:
-            found[node] = node
+            found[node] = None
     return found
 
 
 def _is_part_of(node: Node, state: Node) -> bool:
     """Whether a node is an element of the loop's state, and not one of a tuple inside it."""
     return node.op is hlo.get_tuple_element and node.operands[0] is state
-
-
-def _needed(roots: Sequence[Node], state: Node) -> list[Node]:
-    """These nodes and their transitive operands, operands first, up to the elements of the loop's state."""
-    seen: set[Node] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            if not _is_part_of(node, state):
-                stack.extend(node.operands)
-    return sorted(seen, key=lambda n: n.index)
 
 
 def part(builder: Builder, whole: Node, index: int) -> Node:

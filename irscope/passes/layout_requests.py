@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from irscope.formats.relay.operators import declared, load, names
@@ -77,7 +78,7 @@ def wanted(node: Node, data: AxisLayout, kernel: str) -> Mapping[str, Any] | str
         return {**node.attrs, "layout": data.text, **({"out_layout": data.text} if "out_layout" in given else {})}
     left = {key: value for key, value in node.attrs.items() if key != "out_layout"}
     if kernel == DEFAULT:
-        found = _kernel(node, data, given)
+        found = _kernel(node, data)
         if found is None:
             return f"no layout of weights is known that goes with {data}: ask for one, as {node.op.name}:{data}:LAYOUT"
         kernel = found
@@ -91,7 +92,7 @@ def operator_for(node: Node, data: AxisLayout) -> Op:
     return get("nn.contrib_depthwise_conv2d_NCHWc" if _is_depthwise(node) else "nn.contrib_conv2d_NCHWc", "relay")
 
 
-def _kernel(node: Node, data: AxisLayout, given: Mapping[str, object]) -> str | None:
+def _kernel(node: Node, data: AxisLayout) -> str | None:
     """The layout of weights for a layout of data: in packed ones both channel axes are split like the data."""
     plain = "".join(data.wholes)
     transposed = node.op in DECONVOLUTIONS
@@ -110,11 +111,9 @@ def _is_depthwise(node: Node) -> bool:
     kernel = layout(str(given["kernel_layout"]))
     if len(kernel) != weight.rank:
         return False
-    many = {"I": 1, "O": 1}
-    for (name, _), size in zip(kernel.axes, weight.shape, strict=True):
-        if name.upper() in many:
-            many[name.upper()] *= size if isinstance(size, int) else 0
-    return many["I"] == 1 and many["O"] == int(given["groups"])
+    sizes = [(name.upper(), size if isinstance(size, int) else 0) for (name, _), size in zip(kernel.axes, weight.shape, strict=True)]
+    inputs, outputs = (prod(size for name, size in sizes if name == letter) for letter in "IO")
+    return inputs == 1 and outputs == int(given["groups"])
 
 
 def _attributes(name: str) -> tuple[str, ...]:

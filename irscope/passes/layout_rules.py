@@ -286,11 +286,11 @@ def convolved(data: int) -> Rule:
     return rule
 
 
-def windowed(key: str = "layout", packed: bool = True) -> Rule:
+def windowed(packed: bool = True) -> Rule:
     """Pooling and resizing adopt the layout of their data, unless they declare one for the result. Spatial axes must not be split."""
     def rule(call: LayoutCall, old: Known, now: Known, attrs: Mapping[str, object]) -> Ruled | None:
         given = call.given(attrs)
-        said, here = layout(str(getattr(given, key))), now[0]
+        said, here = layout(str(given.layout)), now[0]
         result = str(getattr(given, "out_layout", ""))
         if result and result != said.text:
             return None
@@ -299,7 +299,7 @@ def windowed(key: str = "layout", packed: bool = True) -> Rule:
             return Ruled([said, *others], [said], attrs)
         if old[0] is not said or any(here.parts(letter) for letter in here.wholes if letter in "DHW") or (here.is_packed and not packed):
             return Ruled([said, *others], [said], attrs)
-        return Ruled([here, *others], [here], {**attrs, key: here.text})
+        return Ruled([here, *others], [here], {**attrs, "layout": here.text})
     return rule
 
 

@@ -63,13 +63,9 @@ class AxisLayout:
         return _made((*((letter, 0) for letter in letters), *self.axes))
 
 
+@cache
 def layout(text: str) -> AxisLayout:
     """The layout of a name. Raises ValueError for an invalid one: a letter twice, a part without its whole axis."""
-    return _parsed(text)
-
-
-@cache
-def _parsed(text: str) -> AxisLayout:
     return _made(tuple(layout_axes(text)))
 
 

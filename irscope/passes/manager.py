@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.graph import Module
+from irscope.graph.walk import post_order
 from irscope.passes import pass_named
 from irscope.passes.analyses import KNOWN, Analyses
 from irscope.passes.base import Pass
@@ -76,23 +77,9 @@ def chosen(passes: Sequence[Pass], opt_level: int | None = None, required: Seque
 
 def _required(wanted: Pass, holds: set[str]) -> list[Pass]:
     """The passes that must run before one, deepest first, without those whose results are valid. Analyses are computed on demand."""
-    order: list[Pass] = []
-    waiting = [name for name in reversed(wanted.requires) if name not in KNOWN]
-    seen: set[str] = set()
-    while waiting:
-        name = waiting[-1]
-        if name in holds or any(p.name == name for p in order):
-            waiting.pop()
-            continue
-        each = pass_named(name)
-        missing = [] if name in seen else [n for n in each.requires if n not in KNOWN and n not in holds and n not in seen]
-        seen.add(name)
-        if missing:
-            waiting += reversed(missing)
-            continue
-        order.append(each)
-        waiting.pop()
-    return order
+    def missing(each: Pass) -> list[str]:
+        return [name for name in each.requires if name not in KNOWN and name not in holds]
+    return [pass_named(name) for name in post_order(missing(wanted), lambda name: missing(pass_named(name)))]
 
 
 def _timed(each: Pass, module: Module, analyses: Analyses) -> tuple[Module, float]:

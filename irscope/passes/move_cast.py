@@ -7,8 +7,9 @@ from irscope.graph import Builder, Graph, Module, Node, TensorType, callees_firs
 from irscope.graph.collector import collector_paused
 from irscope.graph.rewrite import copy_node
 from irscope.ops.sets import hlo, relay
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import Pass, per_graph
-from irscope.passes.canonicalize_cast import bits, is_cast, is_widening
+from irscope.passes.canonicalize_cast import CASTS, bits, is_widening
 from irscope.passes.visitor import without_dead
 
 MOVEMENT = hlo("reshape transpose broadcast slice reverse") | relay(
@@ -55,7 +56,7 @@ def swaps(graph: Graph) -> dict[Node, bool]:
         if before in found or len(users[before.index]) != 1 or before is graph.root:
             continue
         widens = node.op in MOVEMENT and is_widening(before)
-        if widens or (is_cast(node) and before.op in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)):
+        if widens or (node.op in CASTS and before.op in MOVEMENT and len(before.operands) == 1 and 0 < bits(node) < bits(before)):
             found[node] = widens
     return found
 
@@ -68,14 +69,15 @@ def _swapped(graph: Graph, became: dict[Graph, Graph], found: dict[Node, bool]) 
         if widens is None:
             return None
         before, source = node.operands[0], operands[0].operands[0]
-        assert isinstance(source.type, TensorType) and isinstance(node.type, TensorType), "movements and conversions are of tensors"
+        was, type = of(source), of(node)
         # The node between has the shape after the movement and the narrow type, whichever of the two came first.
         middle = copy_node(builder, node if widens else before, [source])
         last = copy_node(builder, before if widens else node, [middle])
         if widens:
-            middle.type, last.type = TensorType(source.type.dtype, node.type.shape, node.type.layout), node.type
+            middle.type = TensorType(was.dtype, type.shape, type.layout)
         else:
-            middle.op, middle.attrs, middle.type = node.op, node.attrs, TensorType(node.type.dtype, source.type.shape, source.type.layout)
-            last.op, last.attrs, last.type = before.op, before.attrs, node.type
+            middle.op, middle.attrs, middle.type = node.op, node.attrs, TensorType(type.dtype, was.shape, was.layout)
+            last.op, last.attrs = before.op, before.attrs
+        last.type = type
         return last
     return without_dead(see_through(rewrite(graph, rule, became), graph))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from irscope.analysis.stated import stated
 from irscope.graph import Builder, Graph, Module, Node, copy_node, pure, rewrite, see_through
 from irscope.graph.numbering import Numbering
-from irscope.graph.rewrite import Replacements
+from irscope.graph.rewrite import Replacements, Rule
 from irscope.ops import hlo
 from irscope.passes.base import Pass, per_graph
 from irscope.passes.torch_effects import returned_values, written_values
@@ -42,38 +42,31 @@ class ShareEqual(Pass):
             written = written_values(graph, graph is main) if in_place else None
             returned = returned_values(graph) if in_place else ()
             shareable = pure(graph, impure)
-            alone = [self._is_alone(node) or not shareable[node.index] or (written is not None and written[node.index])
-                     for node in graph.nodes]
+            alone = [node.op is hlo.parameter or node.op.name in self.skip or not shareable[node.index]
+                     or (written is not None and written[node.index]) for node in graph.nodes]
             numbers = numbering.values(graph, lambda node: alone[node.index], shared)
-            made = see_through(rewrite(graph, _Sharing(numbers, shared, returned).rule, shared), graph)
+            made = see_through(rewrite(graph, _sharing(numbers, shared, returned), shared), graph)
             shared[graph] = canonical.setdefault(numbering.graph(made), made)
             return made
         return per_graph(module, change)
 
-    def _is_alone(self, node: Node) -> bool:
-        return node.op is hlo.parameter or node.op.name in self.skip
 
-
-class _Sharing:
-    """Maps each value number to the first node with it in one graph.
+def _sharing(numbers: list[int], bodies: dict[Graph, Graph], returned: Sequence[bool]) -> Rule:
+    """A rule by which each value number becomes the first node with it in one graph.
 
     Of those whose memory is ``returned``, by index, each stays apart: the reader of the results may write to one of them.
     """
+    first: dict[int, Node] = {}
+    given: set[int] = set()
 
-    def __init__(self, numbers: list[int], bodies: dict[Graph, Graph], returned: Sequence[bool]) -> None:
-        self.numbers = numbers
-        self.bodies = bodies
-        self.returned = returned
-        self.made: dict[int, Node] = {}
-        self.given: set[int] = set()
-
-    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node:
-        number = self.numbers[node.index]
-        made = self.made.get(number)
-        returned = bool(self.returned) and self.returned[node.index]
-        if made is None or (returned and number in self.given):
-            made = copy_node(builder, node, operands, [self.bodies.get(b, b) for b in node.bodies])
-            self.made.setdefault(number, made)
-        if returned:
-            self.given.add(number)
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node:
+        number = numbers[node.index]
+        made = first.get(number)
+        is_returned = bool(returned) and returned[node.index]
+        if made is None or (is_returned and number in given):
+            made = copy_node(builder, node, operands, [bodies.get(b, b) for b in node.bodies])
+            first.setdefault(number, made)
+        if is_returned:
+            given.add(number)
         return made
+    return rule

@@ -3,16 +3,7 @@ from __future__ import annotations
 
 from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Module
-from irscope.passes.algebra import (
-    arithmetic,
-    movement,
-    padding,
-    relay_arithmetic,
-    relay_casts,
-    relay_like,
-    relay_movement,
-    relay_padding,
-)
+from irscope.passes.algebra import arithmetic, movement, padding, relay_arithmetic, relay_casts, relay_like, relay_movement, relay_padding
 from irscope.passes.algebra.simplifier import RelayRules, Rules, Simplifier, is_static_tensor, simplified
 from irscope.passes.base import Pass, rewritten
 from irscope.passes.op_table import OpTable

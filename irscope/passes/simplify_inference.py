@@ -9,6 +9,7 @@ from irscope.graph import Module, Node, TensorType
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.building import constant
 from irscope.ops.sets import relay
+from irscope.passes.algebra.simplifier import of
 from irscope.passes.base import RelayPass
 from irscope.passes.visitor import GraphMutator
 
@@ -41,7 +42,10 @@ class _Simplifying(GraphMutator):
             return None
         if index:
             return self.new(whole.operands[2 + index])
-        return batch_norm(self, whole, [self.new(o) for o in whole.operands])
+        x, *statistics = (self.new(o) for o in whole.operands)
+        scale, shift = scale_and_shift(self, whole, [x, *statistics])
+        axis, rank = _axis(whole), whole.operands[0].type.rank
+        return self.add("add", [self.add("multiply", [x, along(self, scale, rank, axis)]), along(self, shift, rank, axis)])
 
     def visit_nn_layer_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
         if not has_root(operands[0]):
@@ -49,10 +53,9 @@ class _Simplifying(GraphMutator):
         return self._scaled(node, self._normalised(node, operands[0], [int(bound(node)["axis"])]), operands)
 
     def visit_nn_instance_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
-        type = operands[0].type
-        if not isinstance(type, TensorType) or not has_root(operands[0]):
+        if not has_root(operands[0]):
             return None
-        axes = [d for d in range(1, type.rank) if d != _axis(node)]
+        axes = [d for d in range(1, of(operands[0]).rank) if d != _axis(node)]
         return self._scaled(node, self._normalised(node, operands[0], axes), operands)
 
     def visit_nn_group_norm(self, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -66,24 +69,23 @@ class _Simplifying(GraphMutator):
 
     def visit_nn_l2_normalize(self, node: Node, operands: Sequence[Node]) -> Node | None:
         x, given = operands[0], bound(node)
-        if not isinstance(x.type, TensorType) or not has_root(x):
+        if not has_root(x):
             return None
         total = self.add("sum", [self.add("multiply", [x, x])], axis=given["axis"], keepdims=True)
-        least = self.add("maximum", [total, constant(self.builder, given["eps"], x.type.dtype)])
+        least = self.add("maximum", [total, constant(self.builder, given["eps"], of(x).dtype)])
         return self.add("divide", [x, self.add("sqrt", [least])])
 
     def _normalised(self, node: Node, x: Node, axes: list[int]) -> Node:
         """Mean 0 and variance 1 over some axes."""
-        assert isinstance(x.type, TensorType), "the caller has looked"
         mean = self.add("mean", [x], axis=axes, keepdims=True)
         variance = self.add("variance", [x, mean], axis=axes, keepdims=True)
-        deviation = self.add("sqrt", [self.add("add", [variance, constant(self.builder, bound(node)["epsilon"], x.type.dtype)])])
+        deviation = self.add("sqrt", [self.add("add", [variance, constant(self.builder, bound(node)["epsilon"], of(x).dtype)])])
         return self.add("divide", [self.add("subtract", [x, mean]), deviation])
 
     def _scaled(self, node: Node, x: Node, operands: Sequence[Node]) -> Node:
         """The scale and the shift after a normalisation, along the node's axis."""
         _, gamma, beta = operands
-        given, rank = bound(node), operands[0].type.rank  # type: ignore[attr-defined]
+        given, rank = bound(node), of(operands[0]).rank
         if given["scale"]:
             x = self.add("multiply", [x, along(self, gamma, rank, _axis(node))])
         return self.add("add", [x, along(self, beta, rank, _axis(node))]) if given["center"] else x
@@ -94,21 +96,10 @@ def has_root(x: Node) -> bool:
     return isinstance(x.type, TensorType) and x.type.dtype.is_float
 
 
-def batch_norm(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> Node:
-    """The data times a scale plus a shift, each as long as the axis."""
-    x = operands[0]
-    scale, shift = scale_and_shift(mutator, node, operands)
-    assert isinstance(x.type, TensorType), "the caller has looked"
-    axis, rank = _axis(node), x.type.rank
-    scaled = mutator.add("multiply", [x, along(mutator, scale, rank, axis)])
-    return mutator.add("add", [scaled, along(mutator, shift, rank, axis)])
-
-
 def scale_and_shift(mutator: GraphMutator, node: Node, operands: Sequence[Node]) -> tuple[Node, Node]:
     """The scale and shift of a batch normalisation, as arithmetic on its statistics."""
-    x, gamma, beta, mean, variance = operands
-    given = bound(node)
-    dtype = variance.type.dtype if isinstance(variance.type, TensorType) else x.type.dtype  # type: ignore[attr-defined]
+    _, gamma, beta, mean, variance = operands
+    given, dtype = bound(node), of(variance).dtype
     deviation = mutator.add("sqrt", [mutator.add("add", [variance, constant(mutator.builder, given["epsilon"], dtype)])])
     scale = mutator.add("divide", [constant(mutator.builder, 1, dtype), deviation])
     if given["scale"]:

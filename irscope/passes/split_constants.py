@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.constant import computed_early
-from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, rewrite, see_through
-from irscope.graph.rewrite import copy_node
+from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, reachable, rewrite, see_through
+from irscope.graph.rewrite import Rule, copy_node
 from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant, Slice, Transpose
 from irscope.ops.attrs import Literal
+from irscope.passes.algebra.simplifier import dims_of
+from irscope.passes.visitor import without_dead
 
 REPEATS = hlo.named("broadcast iota constant")
 """Operators that make more bytes than they read: they stay where they are used."""
@@ -39,11 +41,14 @@ class Split:
             if node.index not in found:
                 return None
             return builder.add(hlo.constant, (), {"literal": Literal.of(found[node.index], node.type)}, node.type, name=node.name)
-        main = self.module.main()
-        made = see_through(rewrite(main, rule), main)
-        module, main = self.module.derived(), see_through(rewrite(made, lambda builder, node, operands: None), made)
-        module.graphs = {**self.module.graphs, module.entry: main}
-        return module
+        return _with_main(self.module, rule)
+
+
+def _with_main(module: Module, rule: Rule) -> Module:
+    """The module with its entry rewritten by a rule."""
+    main, made = module.main(), module.derived()
+    made.graphs = {**module.graphs, module.entry: without_dead(see_through(rewrite(main, rule), main))}
+    return made
 
 
 def split_constants(module: Module) -> Split:
@@ -103,13 +108,7 @@ def _array_behind(node: Node) -> bool:
 
 def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
     """A module that computes these nodes and has no inputs."""
-    needed = [False] * len(graph.nodes)
-    stack = list(frontier)
-    while stack:
-        node = stack.pop()
-        if not needed[node.index]:
-            needed[node.index] = True
-            stack.extend(node.operands)
+    needed = reachable(graph, frontier)
     made = Graph(f"{graph.name}.constants", loc=graph.loc)
     builder = Builder(made)
     new: dict[int, Node] = {}
@@ -126,8 +125,7 @@ def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
 
 def _moved(module: Module) -> Module:
     """Applies reshapes, transposes and slices of constants to the arrays themselves."""
-    main = module.main()
-    if not any(n.op in MOVES and (n.operands[0].op in MOVES or n.operands[0].op is hlo.constant) for n in main.nodes):
+    if not any(n.op in MOVES and (n.operands[0].op in MOVES or n.operands[0].op is hlo.constant) for n in module.main().nodes):
         return module
     changed = False
 
@@ -139,18 +137,13 @@ def _moved(module: Module) -> Module:
         changed = True
         value = _move(node, literal.value())
         return builder.add(hlo.constant, (), {"literal": Literal.of(value, node.type)}, node.type, name=node.name)
-    graph = see_through(rewrite(main, rule), main)
-    if not changed:
-        return module
-    made = module.derived()
-    made.graphs = {**module.graphs, made.entry: see_through(rewrite(graph, lambda builder, node, operands: None), graph)}
-    return made
+    made = _with_main(module, rule)
+    return made if changed else module
 
 
 def _move(node: Node, array: Array) -> Array:
-    assert isinstance(node.type, TensorType)
     if node.op is hlo.reshape:
-        return array.reshape(node.type.dims())
+        return array.reshape(dims_of(node))
     if node.op is hlo.transpose:
         return np.ascontiguousarray(array.transpose(Transpose.of(node).dimensions))
     return np.ascontiguousarray(array[tuple(slice(a, b, c) for a, b, c in Slice.of(node).slice)])

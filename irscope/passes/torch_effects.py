@@ -112,8 +112,9 @@ def small_value(node: Node) -> bool:
     return node.op in CONSTANT or (node.op in LIST and bool(node.operands) and all(o.op in CONSTANT for o in node.operands))
 
 
-def without_unused_values(nodes: list[Node]) -> list[Node]:
-    """The statements renumbered, without unused numbers and lists."""
+def remove_unused_values(graph: Graph) -> None:
+    """Remove unused numbers and lists, in place."""
+    nodes = graph.nodes
     uses = [0] * len(nodes)
     for node in nodes:
         for operand in node.operands:
@@ -124,7 +125,4 @@ def without_unused_values(nodes: list[Node]) -> list[Node]:
             kept[node.index] = False
             for operand in node.operands:
                 uses[operand.index] -= 1
-    left = [node for node in nodes if kept[node.index]]
-    for index, node in enumerate(left):
-        node.index = index
-    return left
+    graph.hold([node for node in nodes if kept[node.index]])

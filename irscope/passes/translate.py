@@ -38,13 +38,13 @@ class Translate(Pass):
     def run(self, module: Module) -> Module:
         if module.dialect.translate is None:
             return module
-        module = rewrite_module(module, Translation(module.dialect.translate).rule, keep_dead=True)
+        module = rewrite_module(module, translation(module.dialect.translate), keep_dead=True)
         for graph in module.graphs.values():
             _use_calls(graph)
         for _ in range(ROUNDS):
             before = sum(len(graph.nodes) for graph in module.graphs.values())
             module = rewritten(module, Simplifier(RULES, _is_operation).rule)
-            module = RemoveDead().run(FoldConstants().run(rewrite_module(module, PlainConstants().rule)))
+            module = RemoveDead().run(FoldConstants().run(rewrite_module(module, plain_constants())))
             if sum(len(graph.nodes) for graph in module.graphs.values()) == before:
                 break
         for graph in module.graphs.values():
@@ -68,59 +68,44 @@ def _use_calls(graph: Graph) -> None:
 
 def _put_in_post_order(graph: Graph) -> None:
     """Order nodes as XLA prints computations: from each value that nothing uses, operands first. Marks of calls are dropped."""
-    graph.nodes = [node for node in graph.nodes if node.op is not USED]
-    for index, node in enumerate(graph.nodes):
-        node.index = index
+    graph.hold([node for node in graph.nodes if node.op is not USED])
     unused = [node for node, users in zip(graph.nodes, graph.users(), strict=True) if not users]
-    graph.nodes = post_order(unused, lambda node: node.operands)
-    for index, node in enumerate(graph.nodes):
-        node.index = index
+    graph.hold(post_order(unused, lambda node: node.operands))
 
 
-class Translation:
-    """Applies the translation of a dialect; equal constants of a graph become one, as MLIR's folding makes them."""
+def translation(translate: Rule) -> Rule:
+    """The translation of a dialect; equal constants of a graph become one, as MLIR's folding makes them."""
+    constants: dict[tuple[Graph, str, bytes], Node] = {}
 
-    def __init__(self, translate: Rule) -> None:
-        self.translate = translate
-        self.constants: dict[tuple[Graph, str, bytes], Node] = {}
-
-    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        """The equal constant before, or what the dialect's translation makes of another node."""
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         literal = Constant.of(node).known if node.op is hlo.constant else None
         if literal is None:
-            return self.translate(builder, node, operands)
+            return translate(builder, node, operands)
         key = builder.graph, str(node.type), np.asarray(literal.value()).tobytes()
-        if key not in self.constants:
-            self.constants[key] = copy_node(builder, node, operands)
-        return self.constants[key]
+        if key not in constants:
+            constants[key] = copy_node(builder, node, operands)
+        return constants[key]
+    return rule
 
 
-class PlainConstants:
+def plain_constants() -> Rule:
     """Writes a constant of equal elements as a broadcast of a scalar; equal constants share one literal."""
+    literals: dict[tuple[str, bytes], Literal] = {}
 
-    def __init__(self) -> None:
-        self.literals: dict[tuple[str, bytes], Literal] = {}
+    def shared(builder: Builder, values: Any, type: TensorType) -> Node:
+        literal = literals.setdefault((str(type), values.tobytes()), Literal.of(values, type))
+        return builder.add(hlo.constant, (), {"literal": literal}, type)
 
-    def rule(self, builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-        """The plain form of a constant."""
-        type = node.type
-        if node.op is not hlo.constant or not isinstance(type, TensorType) or not type.is_static:
-            return None
-        return self._constant(builder, node, type)
-
-    def _constant(self, builder: Builder, node: Node, type: TensorType) -> Node | None:
-        literal = Constant.of(node).known
-        if literal is None:
+    def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
+        type, literal = node.type, Constant.of(node).known if node.op is hlo.constant else None
+        if literal is None or not isinstance(type, TensorType) or not type.is_static:
             return None
         values = np.asarray(literal.value())
         if not type.rank or not values.size or not _is_splat(values):
-            return self._shared(builder, values, TensorType(type.dtype, type.shape))
-        one = self._shared(builder, values.reshape(-1)[:1].reshape(()), TensorType(type.dtype, ()))
+            return shared(builder, values, TensorType(type.dtype, type.shape))
+        one = shared(builder, values.reshape(-1)[:1].reshape(()), TensorType(type.dtype, ()))
         return builder.add(hlo.broadcast, (one,), {"dimensions": ()}, type)
-
-    def _shared(self, builder: Builder, values: Any, type: TensorType) -> Node:
-        literal = self.literals.setdefault((str(type), values.tobytes()), Literal.of(values, type))
-        return builder.add(hlo.constant, (), {"literal": literal}, type)
+    return rule
 
 
 def _is_splat(values: Any) -> bool:

@@ -140,8 +140,7 @@ def without_dead(graph: Graph) -> Graph:
     """Remove dead nodes from a graph that a pass has just built, in place: nodes that its methods merged into others."""
     alive = kept(graph)
     if not all(alive):
-        before, graph.nodes = graph.nodes, [node for node in graph.nodes if alive[node.index]]
-        for index, node in enumerate(graph.nodes):
-            node.index = index
+        before = graph.nodes
+        graph.hold([node for node in before if alive[node.index]])
         keep_order(graph, before)
     return graph

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 
 from irscope.analysis.calls import is_fusion
-from irscope.analysis.summary import FLOPS_PER_BYTE
+from irscope.analysis.cost import FLOPS_PER_BYTE
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Kind, Node, TensorType, Type
 from irscope.render.categories import PALETTES, Palette

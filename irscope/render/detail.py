@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, body_role, body_use, is_fusion
 from irscope.analysis.classes import drawn_class
-from irscope.analysis.summary import describe_type, estimate, source_line
+from irscope.analysis.cost import estimate
+from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, TupleType, bytes_of
 from irscope.ops import hlo

@@ -5,9 +5,9 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.cost import estimate
 from irscope.analysis.highlights import Highlights, drawn_node
 from irscope.analysis.outline import Section
-from irscope.analysis.summary import estimate
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
 from irscope.render.folding import Fold

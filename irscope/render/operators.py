@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.classes import drawn_class, is_leaflike
+from irscope.analysis.cost import estimate
 from irscope.analysis.levels import works
 from irscope.analysis.outline import Section
-from irscope.analysis.summary import describe_type, estimate, source_line
+from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
 from irscope.render.labels import headline

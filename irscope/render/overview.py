@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from irscope.analysis.calls import body_role, is_fusion
 from irscope.analysis.classes import drawn_class
+from irscope.analysis.cost import estimate
 from irscope.analysis.highlights import Highlights
 from irscope.analysis.outline import Section
-from irscope.analysis.summary import estimate
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.render.badges import Badges

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from irscope.analysis.cost import estimate
 from irscope.analysis.outline import Section
-from irscope.analysis.summary import estimate
 from irscope.render.operators import OperatorRow, OperatorRows
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, cell, flops, percent, plural, short

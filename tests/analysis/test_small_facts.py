@@ -6,14 +6,13 @@ import pytest
 
 import irscope
 from irscope.analysis.classes import drawn_class, is_leaflike, is_view, row_major
-from irscope.analysis.cost import Known, Totals
+from irscope.analysis.cost import Known, Totals, estimate
 from irscope.analysis.excerpt import excerpt
 from irscope.analysis.identities import IDENTITIES
 from irscope.analysis.parts import parts
 from irscope.analysis.reference import results
 from irscope.analysis.rounding import coarsest_types, step
 from irscope.analysis.soundness import Degree, Use, held_together, soundness, unsound
-from irscope.analysis.summary import estimate
 from irscope.graph import TensorType
 from irscope.graph.dtypes import BF16, F16, F32, F64, S32
 from irscope.graph.types import DynamicDim

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from irscope import api
+from irscope.analysis.cost import estimate
 from irscope.analysis.levels import critical_path
-from irscope.analysis.summary import costliest, estimate
+from irscope.analysis.summary import costliest
 from irscope.analysis.survey import Survey
 from irscope.query import parse
 from tests.analysis.texts import FUSED, LOOP

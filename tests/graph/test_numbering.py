@@ -11,7 +11,7 @@ from irscope.formats.relay import read as read_relay
 from irscope.formats.torchscript import read as read_torch
 from irscope.graph import TOKEN, Effect, FunctionType, Graph, Layout, Module, Node, TensorType, TupleType, tensor
 from irscope.graph.dtypes import F32
-from irscope.graph.numbering import STEPS, VALUES, Equality, Numbering, by_value, numbering, plain
+from irscope.graph.numbering import STEPS, VALUES, Equality, Numbering, by_value, plain
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 from irscope.source import SourceText
@@ -33,7 +33,7 @@ def classes(graph: Graph, numbers: list[int]) -> list[set[str]]:
 
 def equal(body: str, equality: Equality = VALUES, before: str = "") -> list[set[str]]:
     graph = module_of(body, before).main()
-    return classes(graph, numbering(graph, equality))
+    return classes(graph, Numbering(equality).values(graph, lambda node: False))
 
 
 def test_equal_values_have_one_number_through_their_operands() -> None:
@@ -76,7 +76,7 @@ def test_constants_that_no_text_wrote_count_by_their_elements() -> None:
     graph = Graph("g")
     for i, value in enumerate((1.0, 1.0, 2.0)):
         graph.add(Node(hlo.constant, f"k{i}", scalar, attrs={"literal": Literal.of(np.asarray(value, np.float32), scalar)}))
-    assert classes(graph, numbering(graph)) == [{"k0", "k1"}]
+    assert classes(graph, Numbering().values(graph, lambda node: False)) == [{"k0", "k1"}]
 
 
 def test_control_predecessors_say_nothing_of_the_value() -> None:
@@ -107,8 +107,8 @@ def test_what_has_an_effect_equals_itself_alone() -> None:
         c = f32[2] negate(a)
         d = f32[2] negate(b)
         ROOT r = (f32[2], f32[2]) tuple(c, d)""").main()
-    assert {"a", "b"} in classes(graph, numbering(graph))
-    assert classes(graph, numbering(graph, alone=lambda node: node.op.effect is not Effect.PURE)) == []
+    assert {"a", "b"} in classes(graph, Numbering().values(graph, lambda node: False))
+    assert classes(graph, Numbering().values(graph, lambda node: node.op.effect is not Effect.PURE)) == []
 
 
 def test_steps_are_equal_whatever_they_read() -> None:
@@ -201,7 +201,7 @@ def test_one_and_true_and_a_float_one_differ() -> None:
   %c : int = prim::Constant[value=1.]()
   return (%x)
 """)).module().main()
-    assert classes(graph, numbering(graph)) == [{"a", "b"}]
+    assert classes(graph, Numbering().values(graph, lambda node: False)) == [{"a", "b"}]
 
 
 def test_functions_that_call_each_other_are_like_no_other() -> None:

@@ -170,30 +170,28 @@ def _early_bitcast(node: Node) -> GraphFault | None:
 
 def _bitcast(node: Node) -> GraphFault | None:
     """Check that a bitcast stays in its memory space: reinterpretation moves no data."""
-    if not node.operands or not isinstance(node.type, TensorType):
+    if (found := _host_and_device(node)) is None:
         return None
-    source = node.operands[0].type
-    if not isinstance(source, TensorType) or source.layout is None or node.type.layout is None:
-        return None
-    before, after = source.layout.memory_space, node.type.layout.memory_space
-    if before != after and HOST in (before, after):
-        return GraphFault(node, f"bitcast does not move memory, but goes from {source} to {node.type}: memory space {before} to {after}",
-                     "copy moves between host and device", about="layout")
-    return None
+    source, result, before, after = found
+    return GraphFault(node, f"bitcast does not move memory, but goes from {source} to {result}: memory space {before} to {after}",
+                 "copy moves between host and device", about="layout")
 
 
 def _copy(node: Node) -> GraphFault | None:
     """Check that copies between host and device keep element type and layout."""
-    if not node.operands or not isinstance(node.type, TensorType):
+    if (found := _host_and_device(node)) is None or found[0].dtype is found[1].dtype:
         return None
-    source = node.operands[0].type
-    if not isinstance(source, TensorType) or source.layout is None or node.type.layout is None:
+    return GraphFault(node, f"a copy between host and device keeps the element type, but goes from {found[0]} to {found[1]}",
+                 f"convert %{node.operands[0].name}, {plain(found[0])}, on one side", about="dtype")
+
+
+def _host_and_device(node: Node) -> tuple[TensorType, TensorType, int, int] | None:
+    """The types of operand and result, with their memory spaces, where one is in the host's memory and the other is not."""
+    source, result = node.operands[0].type if node.operands else None, node.type
+    if not isinstance(source, TensorType) or not isinstance(result, TensorType) or source.layout is None or result.layout is None:
         return None
-    spaces = source.layout.memory_space, node.type.layout.memory_space
-    if spaces[0] != spaces[1] and HOST in spaces and source.dtype is not node.type.dtype:
-        return GraphFault(node, f"a copy between host and device keeps the element type, but goes from {source} to {node.type}",
-                     f"convert %{node.operands[0].name}, {plain(source)}, on one side", about="dtype")
-    return None
+    before, after = source.layout.memory_space, result.layout.memory_space
+    return (source, result, before, after) if before != after and HOST in (before, after) else None
 
 
 def _scan(node: Node) -> GraphFault | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import frexp, isfinite
 
-from irscope.analysis.identities import ANY, IDENTITIES, PRED, REALS
+from irscope.analysis.identities import IDENTITIES, PRED, REALS, Predicates
 from irscope.graph import DType, Node, TensorType
 from irscope.ops import get, hlo
 from irscope.ops.attributes import Broadcast
 from irscope.passes.algebra.movement import unit_reshape
-from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
+from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_filled, is_static, of, scalar_of
 
 
 class NodeMaker:
@@ -27,13 +27,13 @@ class NodeMaker:
         return self.s.broadcast(self.s.constant(value, self.type), (), self.type.dims())
 
 
-def row(name: str, kinds: frozenset[str] = ANY) -> Rule:
-    """A row of the table of identities as a rule, for element types of these kinds."""
+def row(name: str, kinds: frozenset[str] | None = None, predicates: Predicates | None = None) -> Rule:
+    """A row of the table of identities as a rule, for element types of these kinds (None: those of the table)."""
     identity = IDENTITIES[name]
-    kinds &= identity.kinds
+    of_kinds = identity.kinds if kinds is None else kinds
 
     def rule(s: Simplifier, d: Node) -> Node | None:
-        bound = identity.match(d, _is, {}) if of(d).dtype.kind in kinds else None
+        bound = identity.match(d, is_filled, predicates or {}) if of(d).dtype.kind in of_kinds else None
         found: Node | None = None if bound is None else identity.build(bound, NodeMaker(s, of(d)))
         return found
     return rule
@@ -104,11 +104,6 @@ def before_reshaping(s: Simplifier, d: Node) -> Node | None:
         else:
             return None
     return s.reshape(s.make(d.op, smalls, TensorType(of(d).dtype, shape), d.attrs), of(d).dims())
-
-
-def _is(node: Node, value: float) -> bool:
-    found: object = scalar_of(node)
-    return found is not None and bool(found == value)
 
 
 def passes_through(source: DType, middle: DType, target: DType) -> bool:

@@ -1,12 +1,14 @@
 """Folds a pad into the padding of the convolution or window reduction that reads it."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from irscope.graph import Node, Op
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Pad, Windowed
+from irscope.ops.attrs import Window
 from irscope.ops.bodies import combiner, identity
 from irscope.passes.algebra.simplifier import Rules, Simplifier, dims_of, of, scalar_of
 
@@ -21,14 +23,11 @@ def convolution(s: Simplifier, d: Node) -> Node | None:
     x, w = d.operands
     if x.op is not hlo.pad or scalar_of(x.operands[1]) != 0:
         return None
-    window, spatial, padding = Convolution.of(d).window, Convolution.of(d).dim_labels.lhs_spatial, Pad.of(x).padding
-    if any(p != (0, 0, 0) for n, p in enumerate(padding) if n not in spatial) or any(padding[n][2] or min(padding[n]) < 0 for n in spatial):
+    spatial, padding = Convolution.of(d).dim_labels.lhs_spatial, Pad.of(x).padding
+    if any(p != (0, 0, 0) for n, p in enumerate(padding) if n not in spatial):
         return None
-    if window is None or any(n != 1 for n in window.lhs_dilate):
-        return None
-    low = tuple(a + padding[n][0] for a, n in zip(window.pad_low, spatial))
-    high = tuple(a + padding[n][1] for a, n in zip(window.pad_high, spatial))
-    return s.make(hlo.convolution, (x.operands[0], w), of(d), {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)})
+    window = _padded(Convolution.of(d).window, [padding[n] for n in spatial])
+    return None if window is None else s.make(hlo.convolution, (x.operands[0], w), of(d), {**d.attrs, "window": window})
 
 
 def reduce_window(s: Simplifier, d: Node) -> Node | None:
@@ -41,16 +40,18 @@ def reduce_window(s: Simplifier, d: Node) -> Node | None:
     value, first = scalar_of(x.operands[1]), scalar_of(init)
     if value is None or first is None or not _is_neutral(combiner(d.bodies[0]), value) or not _is_neutral(combiner(d.bodies[0]), first):
         return None
-    window, padding = Windowed.of(d).window, Pad.of(x).padding
-    assert window is not None
-    if any(p[2] or min(p) < 0 for p in padding) or any(n != 1 for n in window.lhs_dilate):
+    window = _padded(Windowed.of(d).window, Pad.of(x).padding)
+    if window is None or dims_of(x.operands[0]) == ():
+        return None
+    return s.make(hlo.reduce_window, (x.operands[0], init), of(d), {**d.attrs, "window": window}, d.bodies)
+
+
+def _padded(window: Window | None, padding: Sequence[Sequence[int]]) -> Window | None:
+    """A window with more padding; None where it cannot have it: between the elements, or of elements taken away or apart."""
+    if window is None or any(p[2] or min(p) < 0 for p in padding) or any(n != 1 for n in window.lhs_dilate):
         return None
     low = tuple(a + p[0] for a, p in zip(window.pad_low, padding))
-    high = tuple(a + p[1] for a, p in zip(window.pad_high, padding))
-    attrs = {**d.attrs, "window": replace(window, pad_low=low, pad_high=high)}
-    if dims_of(x.operands[0]) == ():
-        return None
-    return s.make(hlo.reduce_window, (x.operands[0], init), of(d), attrs, d.bodies)
+    return replace(window, pad_low=low, pad_high=tuple(a + p[1] for a, p in zip(window.pad_high, padding)))
 
 
 def _is_neutral(op: Op | None, value: Any) -> bool:

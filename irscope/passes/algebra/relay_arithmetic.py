@@ -10,7 +10,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 from irscope.ops.sets import relay
-from irscope.passes.algebra.simplifier import RelayRules, Rule, Simplifier, of, scalar_of
+from irscope.passes.algebra.simplifier import RelayRules, Rule, Simplifier, equals, of, scalar_of
 from irscope.passes.op_table import OpTable
 
 BINARY = relay(
@@ -34,9 +34,9 @@ def without(value: int, either: bool) -> Rule:
     """Removes an operation with this neutral value; ``either`` side if the operator commutes."""
     def rule(s: Simplifier, d: Node) -> Node | None:
         x, y = d.operands
-        if x.type == d.type and _is_number(of(d)) and _equals(filled_with(y), value):
+        if x.type == d.type and _is_number(of(d)) and equals(filled_with(y), value):
             return x
-        return y if either and y.type == d.type and _is_number(of(d)) and _equals(filled_with(x), value) else None
+        return y if either and y.type == d.type and _is_number(of(d)) and equals(filled_with(x), value) else None
     return rule
 
 
@@ -142,10 +142,6 @@ def _is_number(type: TensorType) -> bool:
     return type.dtype.kind in ("int", "uint", "float", "complex")
 
 
-def _equals(found: object, value: int) -> bool:
-    return found is not None and bool(found == value)
-
-
 EXACT_PRODUCT: tuple[Rule, ...] = (without(1, True), scalar_for_array)
 EXACT_QUOTIENT: tuple[Rule, ...] = (without(1, False), scalar_for_array)
 EXACT_SUM: tuple[Rule, ...] = (without(0, True), twice, scalar_for_array)
@@ -160,9 +156,8 @@ RULES: RelayRules = OpTable(
     (relay("copy"), (same_type,)),
 )
 INEXACT: RelayRules = OpTable(
-    *RULES.rows,
     (relay("multiply"), (*EXACT_PRODUCT, constants_together, product_first)),
     (relay("divide"), (*EXACT_QUOTIENT, root_below)),
     (ADD, (*EXACT_SUM, constants_together)),
 )
-"""With rules that round differently."""
+"""The rows with rules that round differently."""

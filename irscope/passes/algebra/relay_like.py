@@ -13,11 +13,8 @@ from irscope.passes.op_table import OpTable
 
 def filled(name: str) -> Rule:
     """``zeros_like``, ``ones_like`` and ``full_like`` by shape and element type."""
-    def rule(s: Simplifier, d: Node) -> Node | None:
-        if not of(d).is_static:
-            return None
-        return s.make(name, d.operands[1:], d.type, {"shape": list(of(d).dims()), "dtype": word_of(of(d).dtype)})
-    return rule
+    return lambda s, d: s.make(
+        name, d.operands[1:], d.type, {"shape": list(of(d).dims()), "dtype": word_of(of(d).dtype)}) if of(d).is_static else None
 
 
 def shaped(name: str, attribute: str) -> Rule:

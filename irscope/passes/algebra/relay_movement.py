@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from irscope.formats.relay.algebra import layout_axes
-from irscope.formats.relay.attributes import LayoutTransform, Reshape, StridedSlice, Transpose
+from irscope.formats.relay.attributes import LayoutTransform, Reshape, StridedSlice
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.sets import relay
 from irscope.passes.algebra.relay_arithmetic import same_type
 from irscope.passes.algebra.simplifier import RelayRules, Simplifier, of
+from irscope.passes.cancel_transposes import permutation
 from irscope.passes.op_table import OpTable
 
 RESHAPE, TRANSPOSE, LAYOUT, SLICE = relay("reshape"), relay("transpose"), relay("layout_transform"), relay("strided_slice")
@@ -36,7 +37,7 @@ def still(s: Simplifier, d: Node) -> Node | None:
     """A transpose or layout change that leaves every axis in place."""
     if d.op in LAYOUT:
         return d.operands[0] if LayoutTransform.of(d).src_layout == LayoutTransform.of(d).dst_layout else None
-    return d.operands[0] if _order(d, of(d).rank) == list(range(of(d).rank)) else None
+    return d.operands[0] if _order(d) == list(range(of(d).rank)) else None
 
 
 def moved_twice(s: Simplifier, d: Node) -> Node | None:
@@ -49,7 +50,7 @@ def moved_twice(s: Simplifier, d: Node) -> Node | None:
     if middle.op not in MOVES or not isinstance(middle.type, TensorType):
         return None
     x, rank = middle.operands[0], middle.type.rank
-    first, second = _order(middle, rank), _order(d, of(d).rank)
+    first, second = _order(middle), _order(d)
     before, after = LayoutTransform.of(middle), LayoutTransform.of(d)
     if first is not None and second is not None:
         return s.make("transpose", [x], d.type, {"axes": [first[n] for n in second]})
@@ -75,13 +76,12 @@ def _relaid(s: Simplifier, x: Node, source: str, wanted: str, d: Node) -> Node:
     return s.make("layout_transform", [x], d.type, {"src_layout": source, "dst_layout": wanted})
 
 
-def _order(d: Node, rank: int) -> list[int] | None:
+def _order(d: Node) -> list[int] | None:
     """Which dimension of the operand each dimension of the result is; None if an axis is split."""
     if d.op in TRANSPOSE:
-        axes = Transpose.of(d).axes
-        return list(range(rank))[::-1] if axes is None else [int(a) % rank for a in axes]
+        return permutation(d)
     source, wanted = _names(LayoutTransform.of(d).src_layout), _names(LayoutTransform.of(d).dst_layout)
-    if sorted(source) != sorted(wanted) or len(set(source)) != len(source) or len(source) != rank:
+    if sorted(source) != sorted(wanted) or len(set(source)) != len(source) or len(source) != of(d).rank:
         return None
     return [source.index(name) for name in wanted]
 

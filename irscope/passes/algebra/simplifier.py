@@ -131,6 +131,16 @@ def scalar_of(node: Node) -> Any:
     return literal.value().reshape(())[()]
 
 
+def is_filled(node: Node, value: float) -> bool:
+    """Whether every element of a node is known to be a number."""
+    return equals(scalar_of(node), value)
+
+
+def equals(found: object, value: float) -> bool:
+    """Whether a value is known, and this number."""
+    return found is not None and bool(found == value)
+
+
 def is_static(node: Node) -> bool:
     """Whether a node is a tensor of a known shape."""
     return isinstance(node.type, TensorType) and node.type.is_static

@@ -1,30 +1,28 @@
 """The identities that jaxlib applies while it translates StableHLO to HLO (stablehlo's aggressive simplification), as rules."""
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 from irscope.analysis.identities import IDENTITIES, INTEGERS, PRED, REALS
-from irscope.graph import Node, TensorType
+from irscope.analysis.trips import MIRRORED
+from irscope.graph import Node, Op, TensorType
+from irscope.graph.pattern import COMMUTATIVE
+from irscope.graph.walk import behind
 from irscope.lazy import np
 from irscope.ops import get, hlo
 from irscope.ops.attributes import Broadcast, Compare, Concatenate, Iota, Reduce, Reverse, Slice, Transpose
-from irscope.passes.algebra.arithmetic import NodeMaker
-from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_static, of, scalar_of
+from irscope.passes.algebra.arithmetic import row
+from irscope.passes.algebra.simplifier import Rule, Rules, Simplifier, dims_of, is_filled, is_static, of, scalar_of
 
-ROWS = """add-zero subtract-zero multiply-one and-ones and-zero not-equal-zero equal-one complex-of-parts imag-of-complex real-of-complex
-multiply-zero or-ones or-zero select-not select-same select-true select-false subtract-same xor-same xor-zero"""
+ROWS = """add-zero subtract-zero multiply-one and-ones and-zero not-equal-zero equal-one complex-of-parts convert-same imag-of-complex
+real-of-complex multiply-zero or-ones or-zero select-not select-same select-true select-false subtract-same xor-same xor-zero"""
 """Rows of the table of identities."""
 KINDS = {"add-zero": REALS | PRED, "subtract-zero": REALS | PRED, "multiply-one": REALS | PRED, "multiply-zero": INTEGERS | PRED}
 """The element types to which stablehlo applies a row, where they are not those of the table: it knows no complex zero or one."""
-FLIPPED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 SAME_IS = {"EQ": True, "GE": True, "LE": True, "NE": False, "GT": False, "LT": False}
 """x compared with x, of integers."""
-
-
-def _is(node: Node, value: float) -> bool:
-    found: object = scalar_of(node)
-    return found is not None and bool(found == value)
 
 
 def _ones(node: Node) -> bool:
@@ -39,17 +37,12 @@ PREDICATES: dict[str, Callable[..., bool]] = {
 
 
 def row_of(name: str) -> Rule:
-    row = IDENTITIES[name]
-    kinds = KINDS.get(name, row.kinds)
+    """A row as a rule, where the replacement has the type of the node."""
+    simplified = row(name, KINDS.get(name), PREDICATES)
 
     def rule(s: Simplifier, node: Node) -> Node | None:
-        if of(node).dtype.kind not in kinds:
-            return None
-        bound = row.match(node, _is, PREDICATES)
-        if bound is None:
-            return None
-        found: Node = row.build(bound, NodeMaker(s, of(node)))
-        return found if dims_of(found) == dims_of(node) and of(found).dtype is of(node).dtype else None
+        found = simplified(s, node)
+        return found if found is not None and dims_of(found) == dims_of(node) and of(found).dtype is of(node).dtype else None
     return rule
 
 
@@ -60,9 +53,7 @@ def _constant_last(s: Simplifier, node: Node) -> Node | None:
 
 
 def _is_constant(node: Node) -> bool:
-    while node.op in MOVED:
-        node = node.operands[0]
-    return node.op is hlo.constant
+    return behind(node, MOVED).op is hlo.constant
 
 
 MOVED = hlo.named("broadcast reshape")
@@ -77,7 +68,7 @@ def _compare(s: Simplifier, node: Node) -> Node | None:
     if x is y:
         return s.broadcast(s.constant(SAME_IS[direction], of(node)), (), dims_of(node))
     if _is_constant(x) and not _is_constant(y):
-        return s.make(hlo.compare, (y, x), node.type, {**node.attrs, "direction": FLIPPED[direction]})
+        return s.make(hlo.compare, (y, x), node.type, {**node.attrs, "direction": MIRRORED[direction]})
     return None
 
 
@@ -129,14 +120,8 @@ def _update(s: Simplifier, node: Node) -> Node | None:
     """An update of all elements, at zero, and of none."""
     x, update, *starts = node.operands
     if dims_of(x) == dims_of(update):
-        return update if all(_is(start, 0) for start in starts) else None
+        return update if all(is_filled(start, 0) for start in starts) else None
     return x if not of(update).elements else None
-
-
-def _convert(s: Simplifier, node: Node) -> Node | None:
-    """A conversion to the same type."""
-    x = node.operands[0]
-    return x if of(x).dtype is of(node).dtype else None
 
 
 def _reshape(s: Simplifier, node: Node) -> Node | None:
@@ -205,24 +190,18 @@ def _reduce(s: Simplifier, node: Node) -> Node | None:
     return node.operands[0] if not Reduce.of(node).dimensions and len(node.operands) == 2 and is_static(node.operands[0]) else None
 
 
-COMMUTATIVE = hlo.named("add multiply maximum minimum and or xor")
-"""Operators whose constant operand a compiler puts last."""
-
-
 def _rules() -> Rules:
-    rules: dict[Any, list[Rule]] = {}
-    for op in COMMUTATIVE:
-        rules.setdefault(op, []).append(_constant_last)
+    # A compiler puts the constant operand of a commutative operator last.
+    rules: defaultdict[Op, list[Rule]] = defaultdict(list, {get(name): [_constant_last] for name in COMMUTATIVE})
     for name in ROWS.split():
         for word in IDENTITIES[name].pattern.ops:
-            rules.setdefault(get(word), []).append(row_of(name))
+            rules[get(word)].append(row_of(name))
     for op, rule in ((hlo.compare, _compare), (hlo.concatenate, _concatenate), (hlo.concatenate, _nested_concatenate), (hlo.iota, _iota),
                      (hlo.reverse, _reverse), (hlo.dynamic_slice, _slice_of_known_start), (hlo.dynamic_update_slice, _update),
-                     (hlo.convert, _convert), (hlo.reshape, _reshape), (hlo.transpose, _transpose), (hlo.broadcast, _broadcast),
-                     (hlo.slice, _same_type), (hlo.slice, _slice_of_concatenate),
-                     (hlo.pad, _same_type), (hlo.reduce, _reduce)):
-        rules.setdefault(op, []).append(rule)
-    return rules
+                     (hlo.reshape, _reshape), (hlo.transpose, _transpose), (hlo.broadcast, _broadcast), (hlo.slice, _same_type),
+                     (hlo.slice, _slice_of_concatenate), (hlo.pad, _same_type), (hlo.reduce, _reduce)):
+        rules[op].append(rule)
+    return dict(rules)
 
 
 RULES = _rules()
