@@ -127,7 +127,7 @@ class _Planner:
         """Movement and iota: each kernel that reads one reads through it."""
         drafts = self.drafts
         in_memory = any(reach in (WHOLE, BEHIND) for reaches in drafts.readers(node).values() for reach in reaches)
-        if drafts.is_result(node) or (in_memory and not node.operands):
+        if drafts.is_stored(node) or (in_memory and not node.operands):
             self._start("map", node)
             return
         unstrided = [draft for draft, reaches in drafts.readers(node).items() if any(_breaks_strides(node, reach) for reach in reaches)]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.fusion.closure import closure
 from irscope.fusion.inductor.kernels import Kernel
 
 WINDOW = 4096
@@ -63,13 +64,4 @@ class Ancestors:
         return known
 
     def _walked(self, goal: int, start: int) -> bool:
-        seen = {start}
-        stack = [start]
-        while stack:
-            for need in self._needs[stack.pop()]:
-                if need == goal:
-                    return True
-                if need > goal and need not in seen:
-                    seen.add(need)
-                    stack.append(need)
-        return False
+        return goal in closure([start], lambda at: [need for need in self._needs[at] if need >= goal])

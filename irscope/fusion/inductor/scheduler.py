@@ -11,6 +11,7 @@ from functools import cached_property, total_ordering
 from math import prod
 from typing import Protocol
 
+from irscope.fusion.closure import closure
 from irscope.fusion.inductor.ancestors import Ancestors
 from irscope.fusion.inductor.forms import is_indirect
 from irscope.fusion.inductor.kernels import Dependence, Kernel, kernel_of, size_of
@@ -269,18 +270,11 @@ class Scheduler:
 
     def _reaches(self, start: Kernel, goal: Kernel) -> bool:
         """Whether ``start`` depends on ``goal`` through a kernel between them."""
-        stack = [home for d in start.needs if (home := self.home[d.buffer]) not in (start, goal)]
-        seen: set[Kernel] = set(stack)
-        while stack:
-            kernel = stack.pop()
-            for need in kernel.needs:
-                home = self.home[need.buffer]
-                if home is goal:
-                    return True
-                if home not in seen and home.high > goal.low:
-                    seen.add(home)
-                    stack.append(home)
-        return False
+        def needed(kernel: Kernel) -> list[Kernel]:
+            return [home for need in kernel.needs if (home := self.home[need.buffer]) is goal or home.high > goal.low]
+
+        between = [home for need in start.needs if (home := self.home[need.buffer]) not in (start, goal)]
+        return goal in closure(between, needed)
 
     # ------------------------------------------------------------------ order
 

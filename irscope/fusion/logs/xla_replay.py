@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from irscope.fusion.closure import closure
 from irscope.fusion.logs.events import Step
-from irscope.graph import Effect, Graph, Node
+from irscope.graph import Graph, Node
+from irscope.graph.walk import LASTING
 
 
 @dataclass(slots=True, eq=False)
@@ -71,19 +73,16 @@ class Replay:
     def _alive(self) -> dict[Node, list[Cluster]]:
         """For each live instruction the kernels that compute it."""
         inside: dict[Node, list[Cluster]] = {}
-        stack: list[Node] = []
-        for graph in self.graphs:
-            stack += [n for n in graph.nodes if n is graph.root or n.op.effect in (Effect.WRITES, Effect.CONTROL)]
-        seen: set[Node] = set()
-        while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                cluster = self.home[node]
-                for member in cluster.members:
-                    inside.setdefault(member, []).append(cluster)
-                    stack += [o for o in member.operands if o not in cluster.members and o not in seen]
+        results = (n for graph in self.graphs for n in graph.nodes if n is graph.root or n.op.effect in LASTING)
+        for node in closure(results, self._inputs):
+            for member in self.home[node].members:
+                inside.setdefault(member, []).append(self.home[node])
         return inside
+
+    def _inputs(self, node: Node) -> list[Node]:
+        """What the kernel of an instruction reads."""
+        members = self.home[node].members
+        return [operand for member in members for operand in member.operands if operand not in members]
 
     def fused(self, producer: Node, consumer: Node) -> str:
         """``all`` if every kernel with the consumer computes the producer, ``none`` if none does, else ``some``."""

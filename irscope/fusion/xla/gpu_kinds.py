@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction
 from irscope.fusion.xla.transposes import moves_minor, tiled_transpose, transpose_is_bitcast
@@ -79,13 +80,9 @@ class Whole:
 def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
     if not 0 < len(instruction.operands) <= operands:
         return False
-    if instruction.op is hlo.bitcast:
-        return True
-    if instruction.op is hlo.reshape:
-        return True
     if instruction.op is hlo.transpose:
         return transpose_is_bitcast(instruction)
-    return instruction.is_elementwise and instruction.op is not hlo.copy
+    return instruction.op in (hlo.bitcast, hlo.reshape) or (instruction.is_elementwise and instruction.op is not hlo.copy)
 
 
 def _hero(whole: Whole, root: Instruction) -> Instruction:
@@ -104,37 +101,17 @@ def _hero(whole: Whole, root: Instruction) -> Instruction:
 
 def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
     """The one instruction of the wanted kind that a root reaches through elementwise steps, unless other steps read one as well."""
-    found: Instruction | None = None
-    stack, seen = [start], {start}
-    while stack:
-        current = stack.pop()
-        if wanted(current):
-            if found is not None and found is not current:
-                return None
-            found = current
-            continue
-        if not _is_intermediate(current, 3):
-            continue
-        for number in range(len(current.operands)):
-            below = whole.operand(current, number)
-            if below is not None and below not in seen:
-                seen.add(below)
-                stack.append(below)
-    return None if found is None or _leads_through_others(whole, found) else found
+    def below(step: Instruction) -> list[Instruction]:
+        numbers = range(len(step.operands)) if _is_intermediate(step, 3) else ()  # never of what is wanted
+        return [operand for number in numbers if (operand := whole.operand(step, number)) is not None]
+
+    found = [i for i in closure([start], below) if wanted(i)]
+    return found[0] if len(found) == 1 and not _leads_through_others(whole, found[0]) else None
 
 
 def _leads_through_others(whole: Whole, hero: Instruction) -> bool:
     """Whether a step that is not elementwise is between a hero and some result of the kernel."""
-    stack, seen = [hero], {hero}
-    while stack:
-        for user in whole.users(stack.pop()):
-            if user in seen:
-                continue
-            if user.op is not hlo.tuple and not _is_intermediate(user, 3):
-                return True
-            seen.add(user)
-            stack.append(user)
-    return False
+    return any(i is not hero and i.op is not hlo.tuple and not _is_intermediate(i, 3) for i in closure([hero], whole.users))
 
 
 def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> list[tuple[Instruction, Instruction]]:

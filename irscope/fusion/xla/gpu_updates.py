@@ -1,6 +1,7 @@
 """Kernels that write into a buffer they read: they loop over the update, not the whole buffer (in_place_dynamic_update_slice.cc)."""
 from __future__ import annotations
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.gpu_kinds import Whole
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
@@ -53,16 +54,10 @@ def _is_safe(whole: Whole, update: Instruction, shape: Instruction) -> bool:
     below = whole.operand(update)
     if below is not None and (below.op is not hlo.bitcast or whole.operand(below) is not None):
         return False
-    stack, seen = list(whole.readers((below or update).operands[0])), {update}
-    while stack:
-        reader = stack.pop()
-        if reader in seen:
-            continue
-        seen.add(reader)
+    for reader in closure(whole.readers((below or update).operands[0]), lambda i: whole.users(i) if i is not update else ()):
         if reader.op is hlo.dynamic_slice and reader.operands[0] is update.operands[0] and _same_shape(reader, shape):
             if shape.elements != 1 and reader.operands[1:] != update.operands[2:]:
                 return False
-        elif not reader.is_elementwise and reader.op not in (hlo.bitcast, hlo.tuple):
+        elif reader is not update and not reader.is_elementwise and reader.op not in (hlo.bitcast, hlo.tuple):
             return False
-        stack += whole.users(reader)
     return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.gpu_kinds import members
 from irscope.fusion.xla.gpu_outputs import is_nested_variadic
 from irscope.fusion.xla.instructions import Computation, Instruction, copy_into
@@ -96,14 +97,10 @@ def behind(operand: Instruction, trivial: frozenset[Op] = PARTS) -> Instruction:
 
 def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[Op] = PARTS) -> bool:
     """``IsConsumerTheOnlyNonRootUser``: whether a kernel has no other user but the root of the computation."""
-    pending = [kernel]
-    while pending:
-        for user in pending.pop().users:
-            if user.op in trivial and user is not consumer:
-                pending.append(user)
-            elif user is not consumer and user is not root:
-                return False
-    return True
+    def passed_on(value: Instruction) -> list[Instruction]:
+        return [user for user in value.users if user.op in trivial and user is not consumer]
+
+    return all(user in (consumer, root) or user.op in trivial for value in closure([kernel], passed_on) for user in value.users)
 
 
 def outputs_of(kernel: Instruction) -> list[Instruction]:

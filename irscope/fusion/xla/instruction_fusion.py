@@ -5,8 +5,10 @@ them is that of ``xla-cpu``.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.copies import AllCopies
 from irscope.fusion.xla.cpu_rules import always_duplicable, is_expensive
 from irscope.fusion.xla.gpu_device import Device
@@ -114,17 +116,10 @@ def heavy(producer: Instruction, consumer: Instruction) -> str:
     inputs = max(map(_inputs_of_one, members(producer)))
     if inputs <= MAX_INPUTS:
         return ""
-    if consumer.body is None:
-        again = _reads_again(consumer)
-    else:
-        start = consumer.body.params[consumer.operands.index(producer)]
-        again, seen, stack = False, {start}, [start]
-        while stack and not again:
-            current = stack.pop()
-            again = _reads_again(current)
-            stack += [user for user in current.users if user not in seen]
-            seen.update(current.users)
-    return f"{inputs} > {MAX_INPUTS} elements make one" if again else ""
+    behind: Iterable[Instruction] = [consumer]
+    if consumer.body is not None:
+        behind = closure([consumer.body.params[consumer.operands.index(producer)]], lambda i: i.users)
+    return f"{inputs} > {MAX_INPUTS} elements make one" if any(map(_reads_again, behind)) else ""
 
 
 def _inputs_of_one(instruction: Instruction) -> int:

@@ -1,6 +1,7 @@
 """Which operands an instruction reads more than once an element: XLA's ``ReusesOperandElements``."""
 from __future__ import annotations
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -49,25 +50,10 @@ def _reads(fusion: Instruction, number: int) -> list[Read]:
     """The reads inside a fusion on paths from a parameter to the root."""
     body = fusion.body
     assert body is not None
-    needed = {body.root}
-    stack = [body.root]
-    while stack:
-        for operand in stack.pop().operands:
-            if operand not in needed:
-                needed.add(operand)
-                stack.append(operand)
+    needed = set(closure([body.root], lambda i: i.operands))
     found: list[Read] = []
-    start = body.params[number]
-    reached, stack = {start}, [start]
-    while stack:
-        current = stack.pop()
-        for user in current.users:
-            if user not in needed:
-                continue
-            found += ((user, i) for i, o in enumerate(user.operands) if o is current)
-            if user not in reached:
-                reached.add(user)
-                stack.append(user)
+    for current in closure([body.params[number]], lambda i: needed.intersection(i.users)):
+        found += ((user, i) for user in current.users if user in needed for i, o in enumerate(user.operands) if o is current)
     return found
 
 
