@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from irscope.fusion.dimensions import inverse
 from irscope.graph import Node, TensorType
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reverse, Slice, Transpose
 
@@ -159,9 +160,7 @@ def before(node: Node, wanted: Strides) -> Strides | None:
 
 def stored(node: Node) -> Node:
     """The value whose memory a chain of views refers to: the node itself if it is no view."""
-    while node.op in VIEWS:
-        node = node.operands[0]
-    return node
+    return behind(node, VIEWS)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

@@ -25,22 +25,20 @@ class Nest(NamedTuple):
     accesses: tuple[Form, ...]
 
 
-def nest_of(iterated: Sequence[int], reduced: Sequence[int], accesses: Sequence[Form], deciding: Sequence[int], merge: bool = True,
-            also: Sequence[Form] = ()) -> Nest:
-    """The loops of ``simplify_and_reorder`` (ir.py): reordered by the strides of ``deciding``, then merged.
+def nest_of(iterated: Sequence[int], reduced: Sequence[int], accesses: Sequence[Form], also: Sequence[Form] = ()) -> Nest:
+    """The loops of ``simplify_and_reorder`` (ir.py): reordered by the strides of the accesses, then merged.
 
-    ``iterated`` and ``reduced`` are sizes; variables are numbered through both. ``deciding`` selects the accesses whose strides decide the
-    order; ``also`` are forms that, like accesses, prevent loops from being merged.
+    ``iterated`` and ``reduced`` are sizes; variables are numbered through both. ``also`` are forms that, like accesses, prevent loops from
+    being merged.
     """
     sizes = [*iterated, *reduced]
     forms = [*accesses, *also]
     kept: list[list[int]] = []
     for first, part in ((0, iterated), (len(iterated), reduced)):
         variables = [first + i for i, size in enumerate(part) if size != 1]
-        strides = [steps(accesses[k], variables, len(sizes)) for k in deciding]
+        strides = [steps(form, variables, len(sizes)) for form in accesses]
         order = [variables[i] for i in picked_order(strides, [sizes[v] for v in variables])[::-1]]
-        if merge:
-            order, forms = _merged(order, sizes, forms)
+        order, forms = _merged(order, sizes, forms)
         kept.append(order)
     names = {v: i for i, v in enumerate([*kept[0], *kept[1]])}
     return Nest(tuple(sizes[v] for v in kept[0]), tuple(sizes[v] for v in kept[1]),

@@ -7,16 +7,17 @@ and ``StorageBox`` (ir.py) in torch 2.13; :mod:`irscope.fusion.inductor.limits` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from irscope.fusion.inductor import operators
-from irscope.fusion.inductor.calls import CHANNELS_LAST, extracted, lower_call
+from irscope.fusion.inductor.calls import extracted, lower_call
 from irscope.fusion.inductor.group_norm import scaled_and_shifted
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
 from irscope.fusion.inductor.program import Program, Unit
 from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, parameter, upsampled, view
-from irscope.fusion.inductor.state import State, elements, whole
-from irscope.fusion.inductor.strides import ordered_strides, shape_of
+from irscope.fusion.inductor.state import State, whole
+from irscope.fusion.inductor.strides import CHANNELS_LAST, is_laid_out, ordered_strides, shape_of
 from irscope.fusion.inductor.units import is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
@@ -71,7 +72,7 @@ def _lower(state: State, unit: Unit) -> None:
     elif rule is None:
         lower_call(state, unit)
     else:
-        norm = state.program.norms.get(node) if state.limits.device == "cpu" else None
+        norm = state.program.norms.get(node)
         made = scaled_and_shifted(state, node, norm) if norm is not None else rule(state, node)
         state.tensors[node] = made
         if op is not hlo.constant:
@@ -118,13 +119,13 @@ def _input(state: State, node: Node) -> Tensor:
 
 def _lies_as(buffer: Buffer, strides: tuple[int, ...]) -> bool:
     """Whether a buffer has these strides, dimensions of size one ignored."""
-    return buffer.strides is None or all(a == b for a, b, size in zip(buffer.strides, strides, buffer.shape) if size != 1)
+    return buffer.strides is None or is_laid_out(buffer.shape, buffer.strides, strides)
 
 
 def _repeat(state: State, node: Node, tensor: Tensor) -> None:
     """Realize a costly value before it is broadcast (``expand`` of lowering.py)."""
     expression = tensor.storage.expression
-    if node.op is not hlo.broadcast or expression is None or elements(shape_of(node)) < 2 * max(1, elements(tensor.shape)):
+    if node.op is not hlo.broadcast or expression is None or prod(shape_of(node)) < 2 * max(1, prod(tensor.shape)):
         return
     if expression.operations() > state.limits.operations or is_heavy(expression, state.limits):
         state.realized(tensor)

@@ -4,12 +4,13 @@ from __future__ import annotations
 from irscope.fusion.closure import closure
 from irscope.fusion.inductor.kernels import Kernel
 from irscope.fusion.inductor.memory_order import in_memory_order
-from irscope.fusion.inductor.program import VIEWS, Program
+from irscope.fusion.inductor.program import Program
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
 from irscope.fusion.inductor.training import saved_inputs
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import Call, Group, inputs_of
+from irscope.fusion.views import VIEWS
 from irscope.graph import Node
 from irscope.ops import hlo
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, total_ordering
 from math import prod
-from typing import Protocol
 
 from irscope.fusion.closure import closure
 from irscope.fusion.inductor.ancestors import Ancestors
+from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.forms import is_indirect
 from irscope.fusion.inductor.kernels import Dependence, Kernel, kernel_of, size_of
 from irscope.fusion.inductor.limits import Limits
@@ -30,22 +30,6 @@ FAR = "Nodes are too far away. Fusing them may increase peak memory."
 LITTLE = "score_fusion_memory_threshold"
 SIMILAR = 16
 """A larger ratio between two scores in bytes decides alone (``FusionScore`` of choices.py)."""
-
-
-class Backend(Protocol):
-    """A device's additions to the scheduler's tests. The results are words of the log or the backend's rule, empty for yes."""
-
-    def horizontal(self, first: Kernel, second: Kernel) -> str:
-        """Test two kernels that do not read each other."""
-
-    def vertical(self, first: Kernel, second: Kernel) -> str:
-        """Test a kernel (the second) that reads another (the first)."""
-
-    def last(self, first: Kernel, second: Kernel, vertical: bool) -> bool:
-        """Whether the pair is joined only if no other pair is left."""
-
-    def join(self, first: Kernel, second: Kernel, vertical: bool) -> Kernel:
-        """Join two kernels into one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +68,10 @@ class Scheduler:
     ``said`` the lines of Inductor's log about them.
     """
 
-    def __init__(self, buffers: Iterable[Buffer], inputs: Iterable[Buffer], results: Iterable[Buffer], limits: Limits,
-                 backend: Backend) -> None:
+    def __init__(self, buffers: Iterable[Buffer], inputs: Iterable[Buffer], results: Iterable[Buffer], limits: Limits) -> None:
         kept = _alive(list(buffers), results)
         self.limits = limits
-        self.backend = backend
+        self.backend = Cpp(limits)
         self.buffers = {b.name: b for b in (*inputs, *kept)}
         self.kernels = [kernel_of(buffer, order) for order, buffer in enumerate(kept)]
         self.home = {name: kernel for kernel in self.kernels for name in kernel.names}
@@ -121,7 +104,7 @@ class Scheduler:
     # ------------------------------------------------------------------ a round
 
     def _round(self) -> None:
-        pairs = [(a, b, self._vertical(a, b)) for a, b in self._candidates() if self._refusal(a, b) is None]
+        pairs = [(a, b, self.ancestors.before(a, b)) for a, b in self._candidates() if self._refusal(a, b) is None]
         if pairs:
             first = [p for p in pairs if not self.backend.last(*p)]
             pairs = first or pairs
@@ -131,7 +114,7 @@ class Scheduler:
             first_, second = self._now(a), self._now(b)
             if first_ is second or self._refusal(first_, second) is not None or self._cycles(first_, second):
                 continue
-            made = self.backend.join(first_, second, self._vertical(first_, second))
+            made = self.backend.join(first_, second, self.ancestors.before(first_, second))
             self.joined.append((first_.label, second.label))
             del alive[first_], alive[second]
             alive[made] = None
@@ -155,9 +138,6 @@ class Scheduler:
                     if (first, second) not in seen:
                         seen.add((first, second))
                         yield first, second
-
-    def _vertical(self, first: Kernel, second: Kernel) -> bool:
-        return self.ancestors.before(first, second)
 
     # ------------------------------------------------------------------ may two kernels be joined
 

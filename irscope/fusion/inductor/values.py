@@ -110,7 +110,6 @@ class Storage:
     itemsize: int
     expression: Expression | None = None
     buffer: Buffer | None = None
-    ready: bool = False
 
 
 class Tensor(NamedTuple):

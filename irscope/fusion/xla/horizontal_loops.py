@@ -15,6 +15,7 @@ from irscope.fusion.xla.instructions import Computation, Instruction, copy_into
 from irscope.fusion.xla.joining import part_of
 from irscope.fusion.xla.releases import SideBySide
 from irscope.graph import Layout, Op, TensorType, TupleType
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Slice
 
@@ -33,7 +34,9 @@ MAX_PARAMETERS = 4000
 """Bytes that the pointers of a kernel may take (``kMaxCudaParamSize``)."""
 POINTER = 8
 PARTS = frozenset((hlo.get_tuple_element,))
+"""A kernel and its user may have these between them (``LatestNonGteAncestor``) ..."""
 SHAPES = PARTS | {hlo.bitcast}
+"""... and later also these (``LatestNonTrivialAncestor``)."""
 
 
 def join_side_by_side(computation: Computation, release: SideBySide) -> list[tuple[str, str]]:
@@ -86,13 +89,6 @@ def _together(kernels: list[Instruction], start: int, sliced: bool, release: Sid
         if pointers * POINTER >= MAX_PARAMETERS:
             return max(1, count)
     return count + 1
-
-
-def behind(operand: Instruction, trivial: frozenset[Op] = PARTS) -> Instruction:
-    """The value below tuple elements (``LatestNonGteAncestor``), or also below bitcasts (``LatestNonTrivialAncestor``)."""
-    while operand.op in trivial:
-        operand = operand.operands[0]
-    return operand
 
 
 def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[Op] = PARTS) -> bool:

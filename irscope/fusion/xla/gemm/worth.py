@@ -13,12 +13,14 @@ from irscope.fusion.xla.gemm.splits import split_by
 from irscope.fusion.xla.gemm.support import lacking
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Instruction
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 
 TOLERANCE = 1024
 """The additional bytes that a kernel may read or write for a fused instruction (``kIoToleranceBytes``)."""
 SHORT = 1024
 """The longest contracting dimension for which the kernel slices a shared value: found by compiling (1,025 is too long)."""
+PASSED_ON = hlo.named("bitcast get-tuple-element")
 REDUCTIONS = hlo.named("reduce all-reduce all-reduce-start all-reduce-done")
 
 
@@ -133,9 +135,7 @@ def _is_outside(operand: Instruction) -> bool:
 
 def _is_parameter(instruction: Instruction) -> bool:
     """XLA's ``IsEffectiveParameter``."""
-    while instruction.op in (hlo.bitcast, hlo.get_tuple_element):
-        instruction = instruction.operands[0]
-    return instruction.op is hlo.parameter
+    return behind(instruction, PASSED_ON).op is hlo.parameter
 
 
 def _ends(instruction: Instruction, root: Instruction) -> bool:
