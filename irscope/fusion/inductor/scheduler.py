@@ -18,6 +18,7 @@ from irscope.fusion.inductor.kernels import Dependence, Kernel, kernel_of, size_
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.loops import Access
 from irscope.fusion.inductor.values import Buffer
+from irscope.fusion.memo import Memo
 
 NO_SHARED_DATA = "no shared data"
 DIFFERENT_ACCESS = "memory deps did not match"
@@ -81,8 +82,8 @@ class Scheduler:
         self._refused: list[tuple[Kernel, Kernel, Refused]] = []
         self._last: dict[tuple[Kernel, Kernel], int] = {}
         self._cyclic: dict[tuple[int, int], int] = {}
-        self._sizes: dict[Kernel, dict[Dependence, int]] = {}
-        self._reused: dict[Kernel, set[tuple[int, int]]] = {}
+        self._sizes = Memo(self._accessed)
+        self._reused = Memo(self._reusable)
 
     def run(self) -> None:
         """Run all rounds, and the last one, which tries other loop orders."""
@@ -202,30 +203,23 @@ class Scheduler:
 
     def shared(self, first: Kernel, second: Kernel) -> int:
         """Bytes of accesses that both kernels have (``score_fusion_memory``)."""
-        mine, theirs = self._accessed(first), self._accessed(second)
+        mine, theirs = self._sizes[first], self._sizes[second]
         if len(mine) > len(theirs):
             mine, theirs = theirs, mine
         return sum(size for d, size in mine.items() if d in theirs)
 
     def _accessed(self, kernel: Kernel) -> dict[Dependence, int]:
         """The accesses of a kernel, with their bytes."""
-        known = self._sizes.get(kernel)
-        if known is None:
-            known = self._sizes[kernel] = {d: size_of(d, self.buffers) for d in {**kernel.reads, **kernel.writes}}
-        return known
+        return {d: size_of(d, self.buffers) for d in {**kernel.reads, **kernel.writes}}
 
     def _kept_longer(self, first: Kernel, second: Kernel) -> int:
         """Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``)."""
-        return sum(elements for _, elements in self._reusable(first) & self._reusable(second))
+        return sum(elements for _, elements in self._reused[first] & self._reused[second])
 
     def _reusable(self, kernel: Kernel) -> set[tuple[int, int]]:
         """The bytes of an element and the elements of buffers that only this kernel reads."""
-        known = self._reused.get(kernel)
-        if known is None:
-            read = [self.buffers[d.buffer] for d in kernel.reads]
-            known = {(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1}
-            self._reused[kernel] = known
-        return known
+        read = [self.buffers[d.buffer] for d in kernel.reads]
+        return {(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1}
 
     def _unmatched(self, first: Kernel, second: Kernel) -> str:
         """The dependence of the second on the first that does not match the first's writes (``can_fuse_vertical``)."""

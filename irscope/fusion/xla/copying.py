@@ -60,8 +60,7 @@ def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instructi
 
 def _write_twice(computation: Computation, fusion: Instruction, chains: list[list[Instruction]]) -> None:
     """Compute the copies inside the kernel; users of a copy read an element of the kernel's results instead."""
-    body = fusion.body
-    assert body is not None
+    body = fusion.fused_body
     fusion.traits = None
     outputs = body.outputs
     first = len(outputs)

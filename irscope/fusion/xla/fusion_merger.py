@@ -119,5 +119,4 @@ def _straight(parameter: Instruction) -> bool:
 
 def turns_most(kernel: Instruction) -> bool:
     """``TransposesMostData``: whether the transposing instructions have together at least half as many elements as the kernel."""
-    assert kernel.body is not None
-    return sum(i.elements for i in kernel.body.instructions if is_turning(i)) >= MOSTLY * kernel.elements
+    return sum(i.elements for i in kernel.fused_body.instructions if is_turning(i)) >= MOSTLY * kernel.elements

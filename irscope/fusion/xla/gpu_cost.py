@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.durations import duration, single, ticks
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
@@ -104,7 +105,7 @@ class CostModel:
         self._facts: dict[Instruction, Facts] = {}
         self._runs: dict[Instruction, Run] = {}
         self._sums: dict[Instruction, Sums] = {}
-        self._bodies: dict[int, float] = {}
+        self._bodies = Memo(self._body_cycles)
         self._plain: dict[object, Facts] = {}
 
     def forget(self, instruction: Instruction) -> None:
@@ -340,8 +341,7 @@ class CostModel:
         return Facts(flops, used, read, written)
 
     def _of_fusion(self, fusion: Instruction) -> Facts:
-        body = fusion.body
-        assert body is not None
+        body = fusion.fused_body
         root = body.root
         share: dict[Instruction, float] = {root: 1.0}
         times: dict[Instruction, float] = {root: 1.0}
@@ -382,17 +382,13 @@ class CostModel:
 
     def _body(self, instruction: Instruction) -> float:
         """The operations of a reduction's computation for one element."""
-        graph: Graph | None = instruction.bodies[0] if instruction.bodies else None
-        if graph is None:
+        if not instruction.bodies:
             return float(cycles(self.device.capability, hlo.add, instruction.dtype))
-        found = self._bodies.get(id(graph))
-        if found is None:
-            found = 0.0
-            for node in graph.nodes:
-                if node.operands and isinstance(node.type, TensorType) and node.op.scalar is not None:
-                    found += cycles(self.device.capability, node.op, node.type.dtype.name)
-            self._bodies[id(graph)] = found
-        return found
+        return self._bodies[instruction.bodies[0]]
+
+    def _body_cycles(self, graph: Graph) -> float:
+        return float(sum(cycles(self.device.capability, node.op, node.type.dtype.name) for node in graph.nodes
+                         if node.operands and isinstance(node.type, TensorType) and node.op.scalar is not None))
 
 
 def _parts(instruction: Instruction) -> int:

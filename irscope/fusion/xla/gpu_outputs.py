@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.above import Above
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_kinds import heroes_of, is_real_reduction, kind_with, members, traits_of_both
@@ -41,7 +42,7 @@ class _Joiner:
     def __init__(self, computation: Computation, cost: CostModel) -> None:
         self.computation, self.cost = computation, cost
         self.joined: list[tuple[str, str]] = []
-        self.loops: dict[Instruction, Loop] = {}
+        self.loops = Memo(Loop.of)
         self.above = Above(computation)
 
     def join_siblings(self, parent: Instruction) -> None:
@@ -53,9 +54,9 @@ class _Joiner:
             return
         alike: dict[int, list[Instruction]] = {}
         for sibling in siblings:
-            alike.setdefault(self._loop(sibling).elements, []).append(sibling)
+            alike.setdefault(self.loops[sibling].elements, []).append(sibling)
         for kept in siblings:
-            others = alike[self._loop(kept).elements] if kept in self.computation.instructions else []
+            others = alike[self.loops[kept].elements] if kept in self.computation.instructions else []
             if others and others.pop(0).op is hlo.fusion and others:
                 others[:] = self._join_alike(kept, others, parent)
 
@@ -68,7 +69,7 @@ class _Joiner:
             if not self._may_join(kept, other, parent):
                 left.append(other)
                 continue
-            loop, both = self._loop(kept).beside(self._loop(other)), traits_of_both(other, kept)
+            loop, both = self.loops[kept].beside(self.loops[other]), traits_of_both(other, kept)
             self._join(kept, other, "kInput" if "kInput" in (kind(kept), kind(other)) else "kLoop")
             self.loops[kept], kept.traits = loop, both
         return left
@@ -87,17 +88,11 @@ class _Joiner:
             self.loops.pop(changed, None)
         self.above.join(kept, other, join_outputs(self.computation, kept, other, kind))
 
-    def _loop(self, kernel: Instruction) -> Loop:
-        found = self.loops.get(kernel)
-        if found is None:
-            found = self.loops[kernel] = Loop.of(kernel)
-        return found
-
     def _may_join(self, first: Instruction, second: Instruction, parent: Instruction) -> bool:
         """``CanFuseSiblings``."""
         if self.above.are_connected(first, second):
             return False
-        if not self._loop(first).takes(self._loop(second)) or not _overlap(first, second, parent):
+        if not self.loops[first].takes(self.loops[second]) or not _overlap(first, second, parent):
             return False
         if any(i.body is not None and i.body.root.op is hlo.dynamic_update_slice for i in (first, second)):
             return False
@@ -105,7 +100,7 @@ class _Joiner:
 
     def _takes(self, producer: Instruction, consumer: Instruction) -> bool:
         """``ProducerCandidateIsFusible``."""
-        if not is_output_root(consumer) or not self._loop(consumer).takes(self._loop(producer)) \
+        if not is_output_root(consumer) or not self.loops[consumer].takes(self.loops[producer]) \
                 or not fits_budget(producer, consumer, self.cost.device) or self.above.has_detour(producer, consumer):
             return False
         apart, joined = self.cost.with_output(producer, consumer)

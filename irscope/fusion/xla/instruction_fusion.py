@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from math import prod
 
 from irscope.fusion.closure import closure
-from irscope.fusion.xla.copies import AllCopies
+from irscope.fusion.memo import Memo
+from irscope.fusion.xla.copies import Copies
 from irscope.fusion.xla.cpu_rules import always_duplicable, is_expensive
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import earlier_kind, members, traits_of_both
@@ -67,7 +68,7 @@ class InstructionRules:
         self.device = device
         self.may_duplicate = may_duplicate
         self.reused = ReusedOperands()
-        self.copies = AllCopies()
+        self.copies = Memo(Copies)
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
         """Why an operand is not fused into ``consumer``; None if it is."""
@@ -76,7 +77,7 @@ class InstructionRules:
         if consumer.kind in ("kCustom", "triton"):
             return Refusal(CUSTOM)
         costly = costs_much(producer)
-        if costly and producer in self.reused.of(consumer):
+        if costly and producer in self.reused[consumer]:
             return Refusal(REUSED, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
         if is_turning(producer) and is_input_reduction(consumer):
             return Refusal(UNCOALESCED)

@@ -98,6 +98,12 @@ class Instruction(rewriter.RewrittenNode):
         return top.node.name if top.node is not None else top.op.name
 
     @property
+    def fused_body(self) -> Computation:
+        """The body of what is known to be a fusion."""
+        assert self.body is not None
+        return self.body
+
+    @property
     def is_elementwise(self) -> bool:
         """Whether element i of the result depends on element i of each operand only."""
         if self.op is hlo.bitcast_convert:
@@ -262,8 +268,7 @@ class Computation(rewriter.Rewriter[Instruction]):
 
     def unwrap(self, fusion: Instruction) -> None:
         """Inline a fusion: the graph before it was fused, as far as the text still shows it."""
-        body = fusion.body
-        assert body is not None
+        body = fusion.fused_body
         copies = dict(zip(body.params, fusion.operands, strict=True))
         for instruction in body.post_order():
             if instruction not in copies:
@@ -305,8 +310,7 @@ def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
 
 def copy_into(fusion: Instruction, producer: Instruction) -> list[Instruction]:
     """Copy an instruction, or the body of a fusion, into the body of another fusion; returns the copies of its results."""
-    body, source = fusion.body, producer.body
-    assert body is not None
+    body, source = fusion.fused_body, producer.body
     if source is None:
         return [body.add_copy(producer, [parameter_of(fusion, operand) for operand in producer.operands])]
     fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from irscope.fusion.closure import closure
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -48,8 +49,7 @@ def fusion_reuses(fusion: Instruction, number: int) -> bool:
 
 def _reads(fusion: Instruction, number: int) -> list[Read]:
     """The reads inside a fusion on paths from a parameter to the root."""
-    body = fusion.body
-    assert body is not None
+    body = fusion.fused_body
     needed = set(closure([body.root], lambda i: i.operands))
     found: list[Read] = []
     for current in closure([body.params[number]], lambda i: needed.intersection(i.users)):
@@ -57,25 +57,17 @@ def _reads(fusion: Instruction, number: int) -> list[Read]:
     return found
 
 
-class ReusedOperands:
-    """The reused operands of each fusion, stored as instructions because parameter numbers change."""
+class ReusedOperands(Memo[Instruction, set[Instruction]]):
+    """The operands that each instruction reuses, stored as instructions because parameter numbers change."""
 
     def __init__(self) -> None:
-        self.known: dict[Instruction, set[Instruction]] = {}
-
-    def of(self, instruction: Instruction) -> set[Instruction]:
-        """The operands that an instruction reuses."""
-        found = self.known.get(instruction)
-        if found is None:
-            found = {o for i, o in enumerate(instruction.operands) if reuses(instruction, i)}
-            self.known[instruction] = found
-        return found
+        super().__init__(lambda instruction: {o for i, o in enumerate(instruction.operands) if reuses(instruction, i)})
 
     def fusing(self, producer: Instruction, fusion: Instruction) -> None:
         """Keep the set of a fusion that is about to take ``producer``."""
-        mine = self.of(fusion)
+        mine = self[fusion]
         if producer in mine:
             mine.discard(producer)
             mine.update(producer.operands)
         else:
-            mine.update(self.of(producer))
+            mine.update(self[producer])

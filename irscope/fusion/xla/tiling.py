@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.durations import TICKS, single
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
@@ -65,7 +66,7 @@ class TileModel:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._numbers: dict[object, int] = {}
-        self._alike: dict[Instruction, int] = {}
+        self._alike: Memo[Instruction, int] = Memo(lambda instruction: self._number(_form(instruction)))
         self._known: dict[tuple[int, int, int], Tiled | None] = {}
 
     def alone(self, kernel: Instruction) -> Tiled | None:
@@ -96,13 +97,7 @@ class TileModel:
         self._alike.pop(kernel, None)
 
     def _pair(self, producer: Instruction, consumer: Instruction) -> tuple[int, int, int]:
-        return self._of(producer), self._of(consumer), consumer.operands.index(producer)
-
-    def _of(self, instruction: Instruction) -> int:
-        found = self._alike.get(instruction)
-        if found is None:
-            found = self._alike[instruction] = self._number(_form(instruction))
-        return found
+        return self._alike[producer], self._alike[consumer], consumer.operands.index(producer)
 
     def _number(self, key: object) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
