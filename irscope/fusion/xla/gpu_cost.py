@@ -12,17 +12,13 @@ from irscope.fusion.xla.gpu_kinds import Emitter, kind_of
 from irscope.fusion.xla.gpu_launch import launch, reads_coalesced
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, window_reductions
-from irscope.fusion.xla.tiling import TileModel
+from irscope.fusion.xla.tiling import L1_SPEEDUP, L2_SPEEDUP, OVERLAP, TileModel
 from irscope.graph import Graph, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate
 
 LAUNCH = 1000.0
 """Nanoseconds of a launch (``kKernelLaunchOverhead``)."""
-L2_SPEEDUP = 2.5
-L1_SPEEDUP = 8.0
-OVERLAP = 0.95
-"""The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
 MAX_IR = 10000
 """``kMaxIRSize``. (jaxlib 0.10.2 does not count basic-block splits: its binary has no such strings, and its test expects such a fusion.)"""
 EVEN_CONCATENATION = 6.0
@@ -375,8 +371,7 @@ class CostModel:
                 count = operand.elements
                 share[operand] = share.get(operand, 0.0) + (ceil(usage * facts.used[number] * count - 1e-6) / count if count else 0.0)
                 times[operand] = times.get(operand, 0.0) + copies
-        outputs = root.operands if root.op is hlo.tuple else (root,)
-        written = sum(float((o.operands[1] if o.op is hlo.dynamic_update_slice else o).size) for o in outputs)
+        written = sum(float((o.operands[1] if o.op is hlo.dynamic_update_slice else o).size) for o in body.outputs)
         return Facts(flops, [used[p] for p in body.params], [p.size * used[p] for p in body.params], written, code,
                      tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share, times, exact)
 

@@ -31,10 +31,6 @@ class Whole:
     def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
         self.consumer, self.producer = consumer, producer
 
-    def roots(self) -> list[Instruction]:
-        root = self.consumer if self.consumer.body is None else self.consumer.body.root
-        return list(root.operands) if root.op is hlo.tuple and self.consumer.body is not None else [root]
-
     def operand(self, instruction: Instruction, number: int = 0) -> Instruction | None:
         """An operand inside the kernel; None if it is read from memory."""
         operand, consumer, producer = instruction.operands[number], self.consumer, self.producer
@@ -47,7 +43,7 @@ class Whole:
             return operand if inside else None
         if operand is not producer or producer is None:
             return None
-        return producer if producer.body is None else producer.body.root
+        return producer.root
 
     def users(self, instruction: Instruction) -> Iterable[Instruction]:
         """The users of an instruction inside the kernel."""
@@ -117,7 +113,7 @@ def _leads_through_others(whole: Whole, hero: Instruction) -> bool:
 def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> list[tuple[Instruction, Instruction]]:
     """Each root of a kernel with its hero, real reduction heroes first."""
     whole = Whole(consumer, producer)
-    pairs = [(root, _hero(whole, root)) for root in whole.roots()]
+    pairs = [(root, _hero(whole, root)) for root in consumer.results]
     return sorted(pairs, key=lambda pair: not is_real_reduction(*pair))
 
 
@@ -175,9 +171,7 @@ def is_input_fusible(instruction: Instruction) -> bool:
         return False
     if instruction.kind in ("kCustom", "triton"):
         return False
-    if instruction.op is hlo.scatter or (instruction.body is not None and instruction.body.root.op is hlo.scatter):
-        return True
-    return any(is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
+    return instruction.root.op is hlo.scatter or any(is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
 
 
 def members(instruction: Instruction) -> Iterator[Instruction]:

@@ -62,7 +62,7 @@ def _largest_piece(producer: Instruction | None, consumer: Instruction) -> Instr
 
 def _scattered(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
     """A scatter loops over its updates; if their indices are sorted, each warp adds up several updates."""
-    scatter = _first(consumer)
+    scatter = consumer.results[0]
     results = len(scatter.operands) // 2
     target, places, update = scatter.operands[0], scatter.operands[results], scatter.operands[results + 1]
     slices, each = (update.dims or (1,))[0], prod(update.dims[1:])
@@ -89,7 +89,7 @@ def unroll_factor(device: Device, producer: Instruction | None, consumer: Instru
     if count < device.threads or traits(consumer).unroll_stops or (producer is not None and traits(producer).unroll_stops):
         return 1
     most = MAX_UNROLLED
-    type_ = _first(consumer).type
+    type_ = consumer.results[0].type
     if device.capability in WIDE_LOADS and isinstance(type_, TensorType):
         wide = VECTOR_BITS // type_.dtype.bits
         most = max(most, min(_contiguous(part, wide) for part in (producer, consumer) if part is not None))
@@ -112,15 +112,9 @@ def _contiguous(kernel: Instruction, wide: int) -> int:
     return wide
 
 
-def _first(kernel: Instruction) -> Instruction:
-    """The instruction that computes the first result of a kernel."""
-    root = kernel if kernel.body is None else kernel.body.root
-    return root.operands[0] if kernel.body is not None and root.op is hlo.tuple else root
-
-
 def _results(kernel: Instruction) -> int:
     """Elements of the first result of a kernel; a variadic reduction counts all its results."""
-    first = _first(kernel)
+    first = kernel.results[0]
     return first.elements // max(1, sum(1 for _ in first.type.leaves()))
 
 

@@ -221,10 +221,7 @@ def hero_of(kernel: Instruction) -> Instruction:
     if kernel.body is None:
         return kernel
     found = next((hero for root, hero in heroes_of(kernel) if _is_decisive(root, hero)), None)
-    if found is not None:
-        return found
-    root = kernel.body.root
-    return root.operands[0] if root.op is hlo.tuple else root
+    return found if found is not None else kernel.results[0]
 
 
 def _overlap(first: Instruction, second: Instruction, parent: Instruction) -> bool:

@@ -196,12 +196,11 @@ def splits_rows(instruction: Instruction) -> bool:
 
 def scatter_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None:
     """``CanEmitInputFusedScatter``: a scatter writes its first operand in place."""
-    if _is_scatter(producer):
+    if producer.root.op is hlo.scatter:
         return Refusal(INTO_SCATTER_RESULT)
-    if not _is_scatter(consumer):
+    if consumer.root.op is not hlo.scatter:
         return None
-    scatter = consumer if consumer.body is None else consumer.body.root
-    buffer = scatter.operands[0]
+    buffer = consumer.root.operands[0]
     if consumer.body is not None:
         if buffer.op is not hlo.parameter:
             return None
@@ -209,10 +208,6 @@ def scatter_refusal(producer: Instruction, consumer: Instruction) -> Refusal | N
     if buffer is producer:
         return Refusal(SCATTER_BUFFER)
     return Refusal(SCATTER_SHARED) if buffer in producer.operands else None
-
-
-def _is_scatter(instruction: Instruction) -> bool:
-    return instruction.op is hlo.scatter or (instruction.body is not None and instruction.body.root.op is hlo.scatter)
 
 
 def _reduces(instruction: Instruction) -> bool:

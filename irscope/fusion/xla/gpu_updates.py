@@ -14,7 +14,7 @@ def updated(producer: Instruction | None, consumer: Instruction) -> Instruction 
     each result must be an update of one shape, of a value from outside that is read only at the updated indices.
     """
     whole = Whole(consumer, producer)
-    updates = [_update_of(whole, root) for root in whole.roots()]
+    updates = [_update_of(whole, root) for root in consumer.results]
     first = updates[0]
     if first is None:
         return None

@@ -35,9 +35,8 @@ def in_place_operands(instruction: Instruction) -> list[int]:
         return list(range((len(instruction.operands) - 1) // 2))
     if instruction.body is None:
         return []
-    root = instruction.body.root
     found = []
-    for output in root.operands if root.op is hlo.tuple else (root,):
+    for output in instruction.body.outputs:
         if output.op in (hlo.dynamic_update_slice, hlo.scatter):
             for number in in_place_operands(output):
                 source = output.operands[number]
@@ -95,9 +94,7 @@ def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
     """The conflict if an instruction of the consumer that moves elements reads the buffer of an elementwise producer; else empty."""
     if consumer.body is None:
         return ""
-    root = consumer.body.root
-    updates = set(root.operands) if root.op is hlo.tuple else {root}
-    moves = {m for m in extract(consumer, _moves) if m not in updates}
+    moves = set(extract(consumer, _moves)).difference(consumer.body.outputs)
     start = consumer.body.params[consumer.operands.index(producer)]
     return "" if moves.isdisjoint(closure([start], lambda i: i.users)) else CONSUMER_MOVES
 

@@ -104,6 +104,16 @@ class Instruction(rewriter.RewrittenNode):
         return self.body
 
     @property
+    def root(self) -> Instruction:
+        """The instruction that computes its value: that of a fusion's body, or itself."""
+        return self if self.body is None else self.body.root
+
+    @property
+    def results(self) -> list[Instruction]:
+        """The instructions that compute its results (``GetOutputsOfFusible``)."""
+        return [self] if self.body is None else self.body.outputs
+
+    @property
     def is_elementwise(self) -> bool:
         """Whether element i of the result depends on element i of each operand only."""
         if self.op is hlo.bitcast_convert:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irscope.fusion.xla.durations import duration
-from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, CostModel
+from irscope.fusion.xla.gpu_cost import LAUNCH, MAX_IR, CostModel
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
 from irscope.fusion.xla.reduction_launch import COLUMN_THREADS, MAX_THREADS, THREADS, TILE
 from irscope.fusion.xla.shapes import RACE_FREE_BATCH, WARP, reduction_dims
+from irscope.fusion.xla.tiling import L1_SPEEDUP, L2_SPEEDUP
 from irscope.ops import hlo
 
 COLUMN_TILE = 128

@@ -17,6 +17,7 @@ from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_rules import splits_rows
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.tiling import REGISTERS, SHARE, WARPS
 from irscope.fusion.xla.triton import lacking
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -24,12 +25,6 @@ from irscope.ops.attributes import Broadcast, Reduce
 
 MAX_TILE = 1048576
 """Elements of a tensor in Triton (``kMaxTensorNumElements``); each dimension counts as the next power of two."""
-REGISTERS = 65536
-"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
-SHARE = 0.4
-"""The share of those that XLA lets a tile use (``kFractionOfRegistersAvailableToStoreTile``): rows of 16,384 fit."""
-WARPS = ((512, 1), (1024, 2), (16384, 4))
-"""Elements of a tile, up to which this many warps compute it (``GetNumWarps``); longer rows do not fit into the registers."""
 AMPERE = 80
 """The compute capability from which on XLA emits Triton kernels."""
 NEAR = 64

@@ -24,7 +24,7 @@ from irscope.ops import hlo
 SHARE = 0.4
 """The share of a block's registers that a tile may use (``kFractionOfRegistersAvailableToStoreTile``)."""
 REGISTERS = 65536
-"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
+"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``): rows of 16,384 fit."""
 WARPS = ((512, 1), (1024, 2), (16384, 4))
 """Elements of the largest tile of a kernel, up to which this many warps compute it (``GetNumWarps``) ..."""
 MOST_WARPS = 8
@@ -233,7 +233,7 @@ class _Inside:
 
     def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
         self.consumer, self.producer = consumer, producer
-        self.root = consumer if consumer.body is None else consumer.body.root
+        self.root = consumer.root
 
     def operand(self, instruction: Instruction, number: int) -> tuple[Instruction, bool]:
         """The operand of an instruction, and whether the kernel computes it."""
@@ -246,7 +246,7 @@ class _Inside:
             operand = part.operands[part.body.params.index(operand)]
             break
         if operand is self.producer and instruction is not operand:
-            return (operand if operand.body is None else operand.body.root), True
+            return operand.root, True
         return operand, False
 
 
