@@ -171,7 +171,8 @@ def is_input_fusible(instruction: Instruction) -> bool:
         return False
     if instruction.kind in ("kCustom", "triton"):
         return False
-    return instruction.root.op is hlo.scatter or any(is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
+    return instruction.root.op is hlo.scatter or any(
+        is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
 
 
 def members(instruction: Instruction) -> Iterator[Instruction]:

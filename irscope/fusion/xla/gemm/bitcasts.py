@@ -5,12 +5,13 @@ a transpose if the dimensions that it merges or splits are adjacent on the other
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from irscope.fusion.dimensions import common_factors, inverse
 from irscope.fusion.xla.instructions import Instruction
-from irscope.graph import Layout, TensorType
+from irscope.graph import Layout, Op, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Transpose
 
@@ -102,6 +103,14 @@ def transpose_above_bitcast(transpose: Instruction, source: Form) -> Moved | Non
     """``transpose(bitcast(x))`` with ``x`` of form ``source`` as ``bitcast(transpose(x))``: the form and permutation of the transpose."""
     back = inverse(Transpose.of(transpose).dimensions)
     return _turned(transpose, source, form_of(transpose.operands[0]), form_of(transpose), back)
+
+
+BITCAST_ABOVE: Mapping[Op, Callable[[Instruction, Form], Moved | None]] = {
+    hlo.broadcast: bitcast_above_broadcast, hlo.transpose: bitcast_above_transpose}
+"""How a bitcast of the result of an operator becomes one of its operand."""
+ABOVE_BITCAST: Mapping[Op, Callable[[Instruction, Form], Moved | None]] = {
+    hlo.broadcast: broadcast_above_bitcast, hlo.transpose: transpose_above_bitcast}
+"""How a bitcast of the operand of an operator becomes one of its result."""
 
 
 def _turned(transpose: Instruction, result: Form, turned: Form, source: Form, permutation: tuple[int, ...]) -> Moved | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from irscope.fusion.xla.gemm.carry import Side
 from irscope.fusion.xla.gemm.orders import Order, frozen, order_of, strides_of
 from irscope.fusion.xla.gemm.rules import DYNAMIC_SLICE, PARAMETERS, READERS, No
-from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
-from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried
+from irscope.fusion.xla.gemm.splits import NO_SPLIT
+from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried, within
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.ops import hlo
@@ -67,11 +68,8 @@ def side_of(dot: Instruction, number: int) -> Side:
     operand, attrs, side = dot.operands[number], Dot.of(dot), min(number, 1)
     batch, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
     kept = [d for d in range(len(operand.dims)) if d not in contracted and d not in batch]
-    length = 1
-    for d in contracted:
-        length *= operand.dims[d]
     only = kept[0] if len(kept) == 1 else -1
-    return Side(only, only if number == 0 and not batch else -1, length)
+    return Side(only, only if number == 0 and not batch else -1, prod(operand.dims[d] for d in contracted))
 
 
 def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
@@ -126,13 +124,12 @@ def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device,
             continue
         found: Carried | No = No(DYNAMIC_SLICE) if node.instruction.op is hlo.dynamic_slice else \
             as_input(node.instruction, node.order, side, device)
-        both = found if isinstance(found, No) else combined(split, found.split)
-        if isinstance(found, No) or isinstance(both, No):
-            asked.append(Asked(node.instruction, node.reader, both if isinstance(both, No) else None))
+        found = within(found, split)
+        asked.append(Asked(node.instruction, node.reader, found if isinstance(found, No) else None))
+        if isinstance(found, No):
             continue
-        split = both
+        split = found.split
         edge.discard(number)
-        asked.append(Asked(node.instruction, node.reader, None))
         for operand, below in zip(node.instruction.operands, found.orders, strict=False):
             key = operand, frozen(strides_of(below))
             place = known.get(key)
@@ -163,14 +160,12 @@ def _copied(tree: _Tree, kernel: Kernel) -> Instruction:
     while stack:
         number = stack[-1]
         node = tree.nodes[number]
-        missing = [n for n in node.operands if n not in made] if node.fused else []
-        if number in made or not missing:
-            stack.pop()
-            if number not in made:
-                made[number] = kernel.copy(node.instruction, [made[n] for n in node.operands]) if node.fused \
-                    else kernel.read(node.instruction)
+        missing = next((n for n in node.operands if n not in made), None) if node.fused else None
+        if missing is not None:
+            stack.append(missing)
             continue
-        stack.append(missing[0])
+        stack.pop()
+        made[number] = kernel.copy(node.instruction, [made[n] for n in node.operands]) if node.fused else kernel.read(node.instruction)
     return made[0]
 
 
@@ -185,20 +180,17 @@ def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) ->
         if user is None or len(last.users) != 1:
             kernel.asked += [Asked(last, reader, No(READERS, numbers=f"{len(last.users)} readers"), True) for reader in last.users]
             return
-        found = as_output(user, last, order, side, device, root)
-        both = found if isinstance(found, No) else combined(split, found.split)
-        above: Carried | No | None = None
-        if not isinstance(found, No) and not isinstance(both, No) and len(user.operands) > 1:
-            above = carried(user, found.orders[0], side)
-            both = above if isinstance(above, No) else combined(both, above.split)
-        if isinstance(found, No) or isinstance(both, No):
-            kernel.asked.append(Asked(last, user, both if isinstance(both, No) else None, True))
+        found = within(as_output(user, last, order, side, device, root), split)
+        above = found
+        if isinstance(found, Carried) and len(user.operands) > 1:
+            above = within(carried(user, found.orders[0], side), found.split)
+        kernel.asked.append(Asked(last, user, above if isinstance(above, No) else None, True))
+        if isinstance(found, No) or isinstance(above, No):
             return
-        kernel.asked.append(Asked(last, user, None, True))
-        split = both
+        split = above.split
         operands = []
         for number, operand in enumerate(user.operands):
-            if operand is last or not isinstance(above, Carried):
+            if operand is last:
                 operands.append(kernel.body.root)
                 continue
             tree = _tree(_Node(operand, above.orders[number], user), None, side, split, device, kernel.asked)

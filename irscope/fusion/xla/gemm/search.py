@@ -40,8 +40,7 @@ def searched(dot: Instruction, computation: Computation) -> Kernel:
         fusion = _take_user(space, fusion, user)
         if len(fusion.operands) > reads:
             _take_operands(space, fusion, list(fusion.operands), asked)
-    body = fusion.body
-    assert body is not None
+    body = fusion.fused_body
     Shepherd(body, next(i for i in body.instructions if i.op is hlo.dot), {}).move()
     kernel = Kernel(dot, body, asked=asked, output=output, inside=[i for i in body.instructions if i.op is not hlo.parameter])
     kernel.inputs = [_outside(operand, form_of(parameter), origins, computation)

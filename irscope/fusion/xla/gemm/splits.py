@@ -21,9 +21,7 @@ def split_by(orders: Iterable[Order], side: Side) -> int | No:
     split = NO_SPLIT
     for order in orders:
         asked = _split_by(order, side)
-        if isinstance(asked, No):
-            return asked
-        both = combined(split, asked)
+        both = asked if isinstance(asked, No) else combined(split, asked)
         if isinstance(both, No):
             return both
         split = both

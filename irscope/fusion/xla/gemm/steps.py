@@ -12,8 +12,8 @@ from irscope.fusion.xla.gemm.carry import Side
 from irscope.fusion.xla.gemm.grow import side_of
 from irscope.fusion.xla.gemm.orders import Order, Strides, order_of, strides_of
 from irscope.fusion.xla.gemm.rules import READERS, No
-from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
-from irscope.fusion.xla.gemm.worth import carried
+from irscope.fusion.xla.gemm.splits import NO_SPLIT
+from irscope.fusion.xla.gemm.worth import carried, within
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
@@ -41,13 +41,10 @@ def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, 
         instruction = queue.popleft()
         if instruction.op is hlo.parameter:
             scope.parameters.append(instruction)
-        found = carried(instruction, orders[instruction], side)
+        found = within(carried(instruction, orders[instruction], side), scope.split)
         if isinstance(found, No):
             return found
-        both = combined(scope.split, found.split)
-        if isinstance(both, No):
-            return both
-        scope.split = both
+        scope.split = found.split
         scope.strides[instruction] = strides_of(orders[instruction])
         for operand, order in zip(instruction.operands, found.orders, strict=False):
             orders.setdefault(operand, order)
@@ -73,11 +70,10 @@ def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
         if len(output.users) != 1:
             return No(READERS, numbers=f"{len(output.users)} readers")
         user = next(iter(output.users))
-        found = carried(user, orders[output], side, upwards=False)
-        both = found if isinstance(found, No) else combined(split, found.split)
-        if isinstance(found, No) or isinstance(both, No):
-            return both if isinstance(both, No) else No(READERS)
-        split, orders[user] = both, found.orders[0]
+        found = within(carried(user, orders[output], side, upwards=False), split)
+        if isinstance(found, No):
+            return found
+        split, orders[user] = found.split, found.orders[0]
         output = user
     result = Scope({output: strides_of(orders[output])}, split=split)
     if output is not dot:

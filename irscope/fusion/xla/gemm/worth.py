@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from irscope.fusion.xla.gemm.carry import Orders, Side, to_operands, to_result
 from irscope.fusion.xla.gemm.orders import Order
 from irscope.fusion.xla.gemm.rules import INPUT, INPUT_PRODUCT, INPUT_SHARED, OUTPUT, PAD, POWER, REDUCTION, SEVERAL_INPUTS, TUPLE, No
-from irscope.fusion.xla.gemm.splits import split_by
+from irscope.fusion.xla.gemm.splits import combined, split_by
 from irscope.fusion.xla.gemm.support import lacking
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Instruction
@@ -41,12 +41,17 @@ def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = 
     return split if isinstance(split, No) else Carried(orders, split)
 
 
+def within(found: Carried | No, split: int) -> Carried | No:
+    """What an instruction carries, with the split that it and the rest of the kernel require together; or why they cannot."""
+    if isinstance(found, No):
+        return found
+    both = combined(split, found.split)
+    return both if isinstance(both, No) else Carried(found.orders, both)
+
+
 def as_input(instruction: Instruction, order: Order, side: Side, device: Device) -> Carried | No:
     """How an operand of the kernel propagates the orders if it is fused into it, or why it is not fused."""
-    no = _unfit(instruction, device)
-    if no is not None:
-        return no
-    found = carried(instruction, order, side)
+    found = _unfit(instruction, device) or carried(instruction, order, side)
     if isinstance(found, No):
         return found
     if not _repeats(instruction, found.orders, side, device) and not is_worth_reading(instruction, side):
@@ -58,10 +63,7 @@ def as_input(instruction: Instruction, order: Order, side: Side, device: Device)
 
 def as_output(instruction: Instruction, source: Instruction, order: Order, side: Side, device: Device, root: Instruction) -> Carried | No:
     """The same for ``instruction``, the only user of ``source``, which the kernel computes."""
-    no = _unfit(instruction, device)
-    if no is not None:
-        return no
-    found = carried(instruction, order, side, upwards=False)
+    found = _unfit(instruction, device) or carried(instruction, order, side, upwards=False)
     if isinstance(found, No):
         return found
     where = instruction.operands.index(source)
