@@ -13,13 +13,14 @@ from irscope.fusion.dimensions import is_sorted, without
 from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
 from irscope.fusion.xla.releases import GPU_REWRITING
-from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
+from irscope.graph import DTYPES, NO_ATTRS, Graph, Op, TensorType, TupleType, Type
 from irscope.graph.rewriter import Rewriter, RewrittenNode
 from irscope.graph.walk import callees_first_of
 from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, CustomCall, GetTupleElement
 from irscope.ops.attrs import Literal
+from irscope.ops.building import combiner_body
 from irscope.source import UserError
 
 CONTROL = hlo.named("while conditional call")
@@ -191,12 +192,12 @@ class HloComputation(Rewriter[HloInstruction]):
     def sum(self, source: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
         """The sums over these dimensions."""
         return self.make(hlo.reduce, tensor_type(source.dtype, without(source.dims, dimensions)), (source, self.constant(0, source.dtype)),
-                         {"dimensions": tuple(dimensions)}, (_combining(hlo.add, source.dtype),))
+                         {"dimensions": tuple(dimensions)}, (combiner_body("add", DTYPES[source.dtype]),))
 
     def all(self, source: HloInstruction) -> HloInstruction:
         """Whether all elements of a pred array are true, as an instruction."""
         return self.make(hlo.reduce, tensor_type("pred", ()), (source, self.constant(True, "pred")),
-                         {"dimensions": tuple(range(source.rank))}, (_combining(hlo.and_, "pred"),))
+                         {"dimensions": tuple(range(source.rank))}, (combiner_body("and", DTYPES["pred"]),))
 
     def tuple(self, parts: Sequence[HloInstruction], at: HloInstruction | None = None) -> HloInstruction:
         """A tuple of values."""
@@ -258,15 +259,6 @@ def _size(graph: Graph) -> int:
     for each in callees_first_of([graph]):
         sizes[each] = len(each.nodes) + sum(sizes[b] for node in each.nodes if node.op in CONTROL for b in node.bodies)
     return sizes[graph]
-
-
-def _combining(op: Op, dtype: str) -> Graph:
-    """The scalar function of a reduction by one operator."""
-    type = tensor_type(dtype, ())
-    graph = Graph("combining")
-    graph.params = [graph.add(Node(hlo.parameter, name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
-    graph.root = graph.add(Node(op, "both", type, tuple(graph.params)))
-    return graph
 
 
 EFFECTS = hlo.named("rng rng-get-and-update-state infeed outfeed send send-done recv recv-done after-all all-reduce-start all-gather-start "

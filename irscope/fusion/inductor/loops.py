@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import NamedTuple
 
-from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, form_of, steps, variables_of, weighted
+from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, steps, variables_of, weighted, with_atoms
 from irscope.fusion.views import row_major
 
 
@@ -78,7 +78,7 @@ def _merged(order: list[int], sizes: list[int], forms: list[Form]) -> tuple[list
                     continue
                 if all(_joins(form, inner, outer, sizes) for form in forms):
                     size = sizes[inner] * sizes[outer]
-                    forms = [_joined(form, inner, outer, sizes[inner], size) for form in forms]
+                    forms = [_joined(form, inner, outer, size) for form in forms]
                     sizes[inner] = size
                     alive[j] = None
                     changed = True
@@ -102,28 +102,18 @@ def _joins(form: Form, inner: int, outer: int, sizes: Sequence[int]) -> bool:
     return step_in * sizes[inner] == step_out
 
 
-def _joined(form: Form, inner: int, outer: int, size: int, joined: int) -> Form:
-    terms: list[tuple[Atom, int]] = []
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Part):
-            atom = Part(_joined(atom.inner, inner, outer, size, joined), atom.divisor, atom.modulus)
-        elif isinstance(atom, Digit) and atom.variable == outer:
-            continue
-        elif isinstance(atom, Digit) and atom.variable == inner:
-            atom = Digit(inner, 1, joined)
-        terms.append((atom, coefficient))
-    return form_of(form.constant, terms)
+def _joined(form: Form, inner: int, outer: int, size: int) -> Form:
+    """The form with two loops as one of ``size``."""
+    def change(atom: Atom) -> Atom | None:
+        if not isinstance(atom, Digit) or atom.variable not in (inner, outer):
+            return atom
+        return Digit(inner, 1, size) if atom.variable == inner else None
+
+    return with_atoms(form, change)
 
 
 def _renamed(form: Form, names: dict[int, int]) -> Form:
-    terms: list[tuple[Atom, int]] = []
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Digit):
-            atom = Digit(names[atom.variable], atom.low, atom.extent)
-        elif isinstance(atom, Part):
-            atom = Part(_renamed(atom.inner, names), atom.divisor, atom.modulus)
-        terms.append((atom, coefficient))
-    return form_of(form.constant, terms)
+    return with_atoms(form, lambda atom: Digit(names[atom.variable], atom.low, atom.extent) if isinstance(atom, Digit) else atom)
 
 
 class Access(NamedTuple):
@@ -166,11 +156,5 @@ def access(buffer: str, form: Form, sizes: Sequence[int], numbers: dict[object, 
 def _numbered(form: Form, numbers: dict[object, int]) -> Form:
     if all(isinstance(atom, Digit) for atom, _ in form.terms):
         return form
-    terms: list[tuple[Atom, int]] = []
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Loaded):
-            atom = Loaded(numbers.setdefault(atom.key, len(numbers)), atom.extent)
-        elif isinstance(atom, Part):
-            atom = Part(_numbered(atom.inner, numbers), atom.divisor, atom.modulus)
-        terms.append((atom, coefficient))
-    return form_of(form.constant, terms)
+    return with_atoms(
+        form, lambda atom: Loaded(numbers.setdefault(atom.key, len(numbers)), atom.extent) if isinstance(atom, Loaded) else atom)

@@ -76,10 +76,8 @@ def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVer
     if not run.knows(own.consumer):
         return own
     fused = run.fused(own.producer, own.consumer)
-    if fused == "all":
-        return _merged(own, fused, None, module, version)
-    words, more = _words(run, own.producer, own.consumer)
-    return _merged(own, fused, words if fused == "none" else None, module, version, more if fused == "none" else "")
+    words, more = _words(run, own.producer, own.consumer) if fused == "none" else (None, "")
+    return _merged(own, fused, words, module, version, more)
 
 
 def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str]:
