@@ -235,7 +235,4 @@ def coordinates(shape: tuple[int, ...]) -> tuple[Form, ...]:
 
 def unflattened(flat: Form, shape: Sequence[int]) -> tuple[Form, ...]:
     """The coordinates in a shape of the element with this row-major number."""
-    out: list[Form] = []
-    for size, step in zip(shape, row_major(shape)):
-        out.append(digit_of(flat, step, size) if size != 1 else ZERO)
-    return tuple(out)
+    return tuple(digit_of(flat, step, size) if size != 1 else ZERO for size, step in zip(shape, row_major(shape)))

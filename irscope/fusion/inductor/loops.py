@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cmp_to_key
+from math import prod
 from typing import NamedTuple
 
 from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, steps, variables_of, weighted, with_atoms
@@ -130,10 +131,7 @@ class Access(NamedTuple):
     @property
     def elements(self) -> int:
         """The number of elements visited, as Inductor counts them: the product of the loops that the index depends on."""
-        count = 1
-        for v in variables_of(self.form):
-            count *= self.sizes[v]
-        return count
+        return prod(self.sizes[v] for v in variables_of(self.form))
 
 
 def access(buffer: str, form: Form, sizes: Sequence[int], numbers: dict[object, int], merge: bool = True, mode: str = "") -> Access:

@@ -41,16 +41,15 @@ def _lower(state: State, unit: Unit) -> None:
     node = unit.nodes[-1]
     op = node.op
     rule = _rule(state, node)
-    if unit.call and operators.is_of(node, operators.ADAPTIVE) and isinstance(node.type, TensorType):
-        adaptive(state, unit)
+    if unit.call:
+        if operators.is_of(node, operators.ADAPTIVE) and isinstance(node.type, TensorType):
+            adaptive(state, unit)
+        elif operators.elements_read(node):
+            upsampled(state, unit)
+        elif not taken_apart(state, unit):
+            lower_call(state, unit)
+            return
         _settle(state, node, state.tensors[node])
-    elif unit.call and operators.elements_read(node):
-        upsampled(state, unit)
-        _settle(state, node, state.tensors[node])
-    elif unit.call and taken_apart(state, unit):
-        _settle(state, node, state.tensors[node])
-    elif unit.call:
-        lower_call(state, unit)
     elif op is hlo.get_tuple_element and node.operands[0] in state.parts:
         state.tensors[node] = state.parts[node.operands[0]][GetTupleElement.of(node).index]
     elif op is hlo.get_tuple_element and node.operands[0].op is hlo.tuple:
@@ -148,7 +147,7 @@ def _settle(state: State, node: Node, made: Tensor) -> None:
     elif _is_costly(state, node, expression):
         buffer = state.realized(made)
         if node in state.program.pixels and len(buffer.shape) == 4:
-            buffer.order(CHANNELS_LAST)
+            buffer.strides = ordered_strides(buffer.shape, CHANNELS_LAST)
 
 
 def _is_inside(program: Program, node: Node) -> bool:

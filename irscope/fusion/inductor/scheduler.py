@@ -5,6 +5,7 @@ backend are not logged.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, total_ordering
@@ -223,11 +224,9 @@ class Scheduler:
 
     def _unmatched(self, first: Kernel, second: Kernel) -> str:
         """The dependence of the second on the first that does not match the first's writes (``can_fuse_vertical``)."""
-        left: list[Dependence] = []
-        for need in second.needs:
-            if isinstance(need, Access) and any(isinstance(w, Access) and _reads_what_is_written(need, w) for w in first.writes):
-                continue
-            left.append(need)
+        writes = [write for write in first.writes if isinstance(write, Access)]
+        left = [need for need in second.needs
+                if not (isinstance(need, Access) and any(_reads_what_is_written(need, write) for write in writes))]
         if any(need.buffer in first.names for need in left):
             return DIFFERENT_ACCESS
         if any(self.ancestors.before(first, self.home[need.buffer]) for need in left):
@@ -300,14 +299,10 @@ def _alive(buffers: list[Buffer], results: Iterable[Buffer]) -> list[Buffer]:
     return kept[::-1]
 
 
-def _count_readers(kernels: list[Kernel], results: Iterable[Buffer]) -> dict[str, int]:
+def _count_readers(kernels: list[Kernel], results: Iterable[Buffer]) -> Counter[str]:
     """The number of operations that read each buffer; being a result counts as one."""
-    counts: dict[str, int] = {}
-    for kernel in kernels:
-        for name in {d.buffer for d in kernel.reads}:
-            counts[name] = counts.get(name, 0) + 1
-    for name in {b.name for b in results}:
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(name for kernel in kernels for name in {d.buffer for d in kernel.reads})
+    counts.update({b.name for b in results})
     return counts
 
 

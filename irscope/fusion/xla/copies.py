@@ -69,7 +69,4 @@ class Copies:
 
 def reader_count(instruction: Instruction) -> int:
     """The number of users of an instruction, those inside fusions counted one by one."""
-    total = 0
-    for user in instruction.users:
-        total += len(user.body.params[user.operands.index(instruction)].users) if user.body is not None else 1
-    return total
+    return sum(len(user.body.params[user.operands.index(instruction)].users) if user.body is not None else 1 for user in instruction.users)

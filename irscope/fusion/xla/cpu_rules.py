@@ -75,11 +75,6 @@ IN_PLACE: dict[str, Rule] = {
     for words in WORDS
 }
 
-RULES: tuple[Rule, ...] = (
-    NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, SHIFTED, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
-    NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES,
-    MAJOR_REDUCTION, NO_CASE)
-"""All rules in test order; :mod:`irscope.fusion.xla.releases` says which of them a release has."""
 LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, SHIFTED, CUSTOM, LARGE_CONSTANT, NOT_LOOP_FUSIBLE, CONCATENATE,
                      NOT_PROFITABLE, ROOT, REDUCTIONS))
 """Rules whose refusal holds whatever else is fused into the same kernel: they are not tested twice."""

@@ -34,9 +34,6 @@ MOSTLY_TURNED = Rule("uncoalesced", "would read mostly uncoalesced",
 SLOWER = Rule("slower", "will execute slower if fused",
               "XLA's cost model expects that computing {producer} in all its readers takes longer than reading it")
 
-RULES: tuple[Rule, ...] = (NO_LOOP, BITCAST, CUSTOM, REDUCTIONS, TRANSPOSES, BOTH, UNTILED, MOSTLY_TURNED, SLOWER)
-"""The rules of this pass only, in test order: the rules of a pair come before MOSTLY_TURNED, budget and code size after it."""
-
 
 class Merger:
     """``FusionInstructionMerger`` on one computation. ``merged`` are the merged pairs (producer, user), in order."""

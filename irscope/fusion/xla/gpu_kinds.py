@@ -25,7 +25,7 @@ class Emitter(Enum):
     CUSTOM = "custom"
 
 
-class Whole:
+class FusedPair:
     """A consumer with (or without) a producer fused, traversed as one kernel."""
 
     def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
@@ -56,7 +56,7 @@ class Whole:
 
     def readers(self, source: Instruction) -> Iterable[Instruction]:
         """The users, inside the kernel, of the value that an operand of one of its instructions refers to."""
-        outer = self._outer(source)
+        outer = self.outer(source)
         for part in (self.producer, self.consumer):
             if part is None or outer not in part.operands:
                 continue
@@ -65,8 +65,8 @@ class Whole:
             else:
                 yield from part.body.params[part.operands.index(outer)].users
 
-    def _outer(self, source: Instruction) -> Instruction:
-        """The value outside of the kernel that a parameter refers to."""
+    def outer(self, source: Instruction) -> Instruction:
+        """The value outside of the kernel that a parameter refers to; any other value is itself."""
         for part in (self.consumer, self.producer):
             if part is not None and part.body is not None and source in part.body.instructions:
                 return part.operands[part.body.params.index(source)]
@@ -81,7 +81,7 @@ def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
     return instruction.op in (hlo.bitcast, hlo.reshape) or (instruction.is_elementwise and instruction.op is not hlo.copy)
 
 
-def _hero(whole: Whole, root: Instruction) -> Instruction:
+def _hero(whole: FusedPair, root: Instruction) -> Instruction:
     """The hero of a root: past trivial steps a reduction, transpose or concatenation, else the root."""
     hero = root
     while _is_intermediate(hero):
@@ -95,7 +95,7 @@ def _hero(whole: Whole, root: Instruction) -> Instruction:
         or _only_below(whole, hero, lambda i: i.op is hlo.concatenate) or root
 
 
-def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
+def _only_below(whole: FusedPair, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
     """The one instruction of the wanted kind that a root reaches through elementwise steps, unless other steps read one as well."""
     def below(step: Instruction) -> list[Instruction]:
         numbers = range(len(step.operands)) if _is_intermediate(step, 3) else ()  # never of what is wanted
@@ -105,14 +105,14 @@ def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction]
     return found[0] if len(found) == 1 and not _leads_through_others(whole, found[0]) else None
 
 
-def _leads_through_others(whole: Whole, hero: Instruction) -> bool:
+def _leads_through_others(whole: FusedPair, hero: Instruction) -> bool:
     """Whether a step that is not elementwise is between a hero and some result of the kernel."""
     return any(i is not hero and i.op is not hlo.tuple and not _is_intermediate(i, 3) for i in closure([hero], whole.users))
 
 
 def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> list[tuple[Instruction, Instruction]]:
     """Each root of a kernel with its hero, real reduction heroes first."""
-    whole = Whole(consumer, producer)
+    whole = FusedPair(consumer, producer)
     pairs = [(root, _hero(whole, root)) for root in consumer.results]
     return sorted(pairs, key=lambda pair: not is_real_reduction(*pair))
 

@@ -32,10 +32,8 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction, 
     """Blocks, and threads in a block, for a kernel of some kind."""
     if kind is Emitter.TRITON:
         kernel = consumer if producer is None or consumer.kind == "triton" else producer
-        blocks = 1
-        for size, by in zip_longest(consumer.dims, kernel.tile[:len(consumer.dims)], fillvalue=1):
-            blocks *= -(-size // max(1, by))
-        return blocks, kernel.warps * WARP
+        sizes = zip_longest(consumer.dims, kernel.tile[:len(consumer.dims)], fillvalue=1)
+        return prod(-(-size // max(1, by)) for size, by in sizes), kernel.warps * WARP
     if kind is Emitter.REDUCTION:
         return reduction_launch(device, producer, consumer, heroes_of(consumer, producer)[0][1])
     if kind is Emitter.TRANSPOSE:

@@ -1,7 +1,6 @@
 """The tests of XLA's GPU fusion pass in the order in which it makes them (``PriorityFusion::CanFuse`` and its callees)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from irscope.fusion.xla.gpu_cost import CostModel
@@ -74,11 +73,6 @@ IN_PLACE: dict[str, Rule] = {
     words: Rule("in-place", words, "{consumer} writes into a buffer that {producer} also touches")
     for words in WORDS
 }
-
-RULES: tuple[Rule, ...] = (
-    ROOT, PRODUCER, CONSUMER, HEROLESS, NOT_TRITON, NOT_TILED, BITCAST, INTO_SCATTER_RESULT, SCATTER_BUFFER, SCATTER_SHARED,
-    TWO_REDUCTIONS, EPILOGUE, SHARED_MEMORY, REDUCTIONS, BUFFERS, CODE, *IN_PLACE.values(), NO_USERS, ONLY_BITCASTS, SLOWER)
-"""All rules in test order."""
 
 
 class GpuRules:
@@ -240,11 +234,5 @@ def _width(instruction: Instruction) -> int:
 
 
 def _buffers(instruction: Instruction) -> int:
-    return sum(1 for _ in _subshapes(instruction))
-
-
-def _subshapes(instruction: Instruction) -> Iterator[None]:
-    if not instruction.is_array:
-        yield None
-    for _ in instruction.type.leaves():
-        yield None
+    """The arrays of a result, and one for the tuple of several."""
+    return sum(1 for _ in instruction.type.leaves()) + (not instruction.is_array)

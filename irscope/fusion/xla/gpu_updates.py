@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from irscope.fusion.closure import closure
-from irscope.fusion.xla.gpu_kinds import Whole
+from irscope.fusion.xla.gpu_kinds import FusedPair
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
 
@@ -13,7 +13,7 @@ def updated(producer: Instruction | None, consumer: Instruction) -> Instruction 
     XLA's ``CanEmitFusedDynamicUpdateSliceInPlace``. Before buffer assignment, as here, it assumes that a result may alias its operand:
     each result must be an update of one shape, of a value from outside that is read only at the updated indices.
     """
-    whole = Whole(consumer, producer)
+    whole = FusedPair(consumer, producer)
     updates = [_update_of(whole, root) for root in consumer.results]
     first = updates[0]
     if first is None:
@@ -31,7 +31,7 @@ def _same_shape(a: Instruction, b: Instruction) -> bool:
     return a.dims == b.dims and a.dtype == b.dtype and a.minor == b.minor
 
 
-def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
+def _update_of(whole: FusedPair, root: Instruction) -> Instruction | None:
     """The update behind a result, through at most a bitcast."""
     found: Instruction | None = root
     if root.op is hlo.bitcast:
@@ -39,7 +39,7 @@ def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
     return found if found is not None and found.op is hlo.dynamic_update_slice else None
 
 
-def _leads_out(whole: Whole, update: Instruction) -> bool:
+def _leads_out(whole: FusedPair, update: Instruction) -> bool:
     """Whether only the result, possibly through one bitcast, uses an update."""
     readers = list(whole.users(update))
     while readers:
@@ -49,7 +49,7 @@ def _leads_out(whole: Whole, update: Instruction) -> bool:
     return True
 
 
-def _is_safe(whole: Whole, update: Instruction, shape: Instruction) -> bool:
+def _is_safe(whole: FusedPair, update: Instruction, shape: Instruction) -> bool:
     """Whether the kernel reads the buffer only where the update writes."""
     below = whole.operand(update)
     if below is not None and (below.op is not hlo.bitcast or whole.operand(below) is not None):

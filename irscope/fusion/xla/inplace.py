@@ -96,7 +96,7 @@ def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
         return ""
     moves = set(extract(consumer, _moves)).difference(consumer.body.outputs)
     start = consumer.body.params[consumer.operands.index(producer)]
-    return "" if moves.isdisjoint(closure([start], lambda i: i.users)) else CONSUMER_MOVES
+    return CONSUMER_MOVES if any(i in moves for i in closure([start], lambda i: i.users)) else ""
 
 
 def _shares(producer: Instruction, consumer: Instruction, update: Instruction) -> bool:

@@ -54,9 +54,6 @@ COPIES = Rule(
     "code-duplication", "the fusion would result in an overly large code duplication",
     "the kernel of {consumer} reads {producer} at so many different indices that its code would be duplicated too often")
 
-RULES: tuple[Rule, ...] = (PRODUCER_IS_FUSION, CUSTOM, REUSED, UNCOALESCED, HEAVY, ROOT, SHARED, EXPENSIVE_TWICE, COPIES)
-"""The rules of this pass only, in test order: the rules of a pair come between UNCOALESCED and HEAVY, the budget rules before COPIES."""
-
 
 class InstructionRules:
     """``GpuInstructionFusion::ShouldFuse`` on one computation; ``may_duplicate`` selects which of the two runs it is."""

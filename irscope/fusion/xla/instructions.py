@@ -271,7 +271,7 @@ class Computation(rewriter.Rewriter[Instruction]):
         fusion.kind = kind
         fusion.inside = {}
         fusion.body = Computation("")
-        fusion.body.root = _copy_into(fusion, consumer)
+        fusion.body.root = fuse_into(fusion, consumer)
         self.replace_uses(consumer, self.add(fusion))
         self.remove(consumer)
         return fusion
@@ -311,11 +311,6 @@ def has_body(node: Node) -> bool:
     """Whether a node is a fusion whose computation the text has, with a parameter for each operand."""
     return node.op is hlo.fusion and bool(node.bodies) and node.bodies[0].root is not None \
         and len(node.bodies[0].params) == len(node.operands)
-
-
-def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
-    """Copy ``producer``, an operand of ``fusion``, into its body; returns the copy."""
-    return _copy_into(fusion, producer)
 
 
 def copy_into(fusion: Instruction, producer: Instruction) -> list[Instruction]:
@@ -366,8 +361,11 @@ def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | N
     return parameter
 
 
-def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
-    """XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands become parameters, one for each instruction outside."""
+def fuse_into(fusion: Instruction, source: Instruction) -> Instruction:
+    """Copy ``source``, an operand of ``fusion``, into its body; returns the copy.
+
+    XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands become parameters, one for each instruction outside.
+    """
     fusion.traits = None
     body = fusion.body
     assert body is not None

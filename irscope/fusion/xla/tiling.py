@@ -14,6 +14,7 @@ from irscope.fusion.memo import Memo
 from irscope.fusion.xla.durations import TICKS, single
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_kinds import FusedPair
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, by_memory
 from irscope.fusion.xla.tile_places import Array, Dims, Place, Places, Root, below
@@ -118,28 +119,27 @@ class _Kernel:
     @staticmethod
     def of(device: Device, consumer: Instruction, producer: Instruction | None) -> _Kernel | None:
         """The kernel of a consumer; None if some tile of it has no simple shape, or if an array is too large to be counted."""
-        inside = _Inside(consumer, producer)
-        if not _is_counted(inside.root):
+        both, root = FusedPair(consumer, producer), consumer.root
+        if not _is_counted(root):
             return None
-        kernel = _Kernel(device, inside.root)
+        kernel = _Kernel(device, root)
         computed: dict[Instruction, set[Place]] = {}
         read: dict[Instruction, set[Place]] = {}
-        start: Place = tuple(Root(d) for d in range(len(inside.root.dims)))
-        pending = [(inside.root, start)]
+        start: Place = tuple(Root(d) for d in range(len(root.dims)))
+        pending = [(root, start)]
         seen: set[tuple[Instruction, Place]] = set(pending)
         while pending:
             if len(seen) > MAX_PLACES + len(computed):
                 return None
             instruction, place = pending.pop()
             computed.setdefault(instruction, set()).add(place)
-            for number in range(len(instruction.operands)):
+            for number, given in enumerate(instruction.operands):
                 wanted = below(instruction, number, place)
-                if wanted is None:
+                inside = both.operand(instruction, number)
+                operand = inside if inside is not None else both.outer(given)
+                if wanted is None or not _is_counted(operand):
                     return None
-                operand, is_inside = inside.operand(instruction, number)
-                if not _is_counted(operand):
-                    return None
-                if not is_inside:
+                if inside is None:
                     read.setdefault(operand, set()).add(wanted)
                 elif (operand, wanted) not in seen:
                     seen.add((operand, wanted))
@@ -226,28 +226,6 @@ def _duration(bytes_: Array, bandwidth: Array) -> Array:
     """:func:`~irscope.fusion.xla.durations.duration` of many."""
     seconds = (bytes_.astype(np.float32) / bandwidth.astype(np.float32)).astype(np.float64)
     return np.asarray(np.floor(seconds * TICKS + 0.5) / 4)
-
-
-class _Inside:
-    """The operands of instructions in a consumer with (or without) a producer fused."""
-
-    def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
-        self.consumer, self.producer = consumer, producer
-        self.root = consumer.root
-
-    def operand(self, instruction: Instruction, number: int) -> tuple[Instruction, bool]:
-        """The operand of an instruction, and whether the kernel computes it."""
-        operand = instruction.operands[number]
-        for part in (self.consumer, self.producer):
-            if part is None or part.body is None or operand not in part.body.instructions:
-                continue
-            if operand.op is not hlo.parameter:
-                return operand, True
-            operand = part.operands[part.body.params.index(operand)]
-            break
-        if operand is self.producer and instruction is not operand:
-            return operand.root, True
-        return operand, False
 
 
 def _is_counted(instruction: Instruction) -> bool:

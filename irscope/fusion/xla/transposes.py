@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, by_memory
@@ -44,10 +45,7 @@ class Tiled:
     @property
     def blocks(self) -> int:
         """The number of tiles that cover the result."""
-        count = 1
-        for size, by in zip(self.dims, self.tile, strict=True):
-            count *= -(-size // by)
-        return count
+        return prod(-(-size // by) for size, by in zip(self.dims, self.tile, strict=True))
 
 
 def squeezed(instruction: Instruction) -> list[int]:

@@ -79,9 +79,9 @@ def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
     operands = []
     for number, operand in enumerate(dot.operands):
         side = side_of(dot, number)
-        tree = _tree(_Node(operand, order_of(operand), dot), LIMIT, side, NO_SPLIT, device, kernel.asked)
-        operands.append(_copied(tree, kernel))
-        split = tree.split if number == 0 else split
+        nodes, needed = _tree(_Node(operand, order_of(operand), dot), LIMIT, side, NO_SPLIT, device, kernel.asked)
+        operands.append(_copied(nodes, kernel))
+        split = needed if number == 0 else split
     kernel.body.root = kernel.copy(dot, operands)
     _grow_down(kernel, split, device, root)
     return kernel
@@ -96,14 +96,8 @@ class _Node:
     operands: list[int] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Tree:
-    nodes: list[_Node]
-    split: int
-
-
-def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device, asked: list[Asked]) -> _Tree:
-    """The instructions to compute in the kernel for an operand, breadth first.
+def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device, asked: list[Asked]) -> tuple[list[_Node], int]:
+    """The instructions to compute in the kernel for an operand, breadth first, and the split of the rows that they require.
 
     One that would make the kernel read too many arrays waits until others have reduced their number.
     """
@@ -143,7 +137,7 @@ def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device,
     for number in queue:
         if nodes[number].instruction.op is not hlo.parameter:
             asked.append(Asked(nodes[number].instruction, nodes[number].reader, No(PARAMETERS, numbers=str(limit))))
-    return _Tree(nodes, split)
+    return nodes, split
 
 
 def _more_arrays(instruction: Instruction) -> int:
@@ -153,13 +147,13 @@ def _more_arrays(instruction: Instruction) -> int:
     return len(instruction.operands) - 1
 
 
-def _copied(tree: _Tree, kernel: Kernel) -> Instruction:
+def _copied(nodes: list[_Node], kernel: Kernel) -> Instruction:
     """Copy the chosen instructions into the kernel, operands first; returns the top one."""
     made: dict[int, Instruction] = {}
     stack = [0]
     while stack:
         number = stack[-1]
-        node = tree.nodes[number]
+        node = nodes[number]
         missing = next((n for n in node.operands if n not in made), None) if node.fused else None
         if missing is not None:
             stack.append(missing)
@@ -193,8 +187,7 @@ def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) ->
             if operand is last:
                 operands.append(kernel.body.root)
                 continue
-            tree = _tree(_Node(operand, above.orders[number], user), None, side, split, device, kernel.asked)
-            split = tree.split
-            operands.append(_copied(tree, kernel))
+            nodes, split = _tree(_Node(operand, above.orders[number], user), None, side, split, device, kernel.asked)
+            operands.append(_copied(nodes, kernel))
         kernel.body.root = kernel.copy(user, operands)
         last, order = user, found.orders[0]
