@@ -21,6 +21,7 @@ from irscope.fusion.inductor.strides import CHANNELS_LAST, is_laid_out, ordered_
 from irscope.fusion.inductor.units import is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
+from irscope.graph.walk import leaves_of
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 
@@ -183,12 +184,5 @@ def is_shared_widely(program: Program, node: Node, operations: int, limits: Limi
 
 def _leaves(root: Node) -> list[Node]:
     """The arrays in a result."""
-    found: list[Node] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.op is hlo.tuple:
-            stack.extend(reversed(node.operands))
-        elif isinstance(node.type, TensorType):
-            found.append(node)
-    return found
+    leaves = leaves_of(root, lambda node: node.operands if node.op is hlo.tuple else None)
+    return [leaf for leaf in leaves if isinstance(leaf.type, TensorType)]

@@ -13,6 +13,7 @@ from math import prod
 from irscope.fusion.inductor.kernels import Kernel, size_of
 from irscope.fusion.inductor.values import Buffer
 from irscope.graph import Node
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.source.budget import tick
 
@@ -221,23 +222,8 @@ def _oldest_first(tasks: list[Task]) -> list[Task]:
 
 def _smallest_first(tasks: list[Task]) -> list[Task]:
     """``topological_sort_dfs``: depth first to the operands, those that touch least first."""
-
-    def by_size(some: Iterable[Task]) -> Iterator[Task]:
-        return iter(sorted(some, key=lambda task: (task.touched, task.index)))
-
-    order: list[Task] = []
-    seen: set[Task] = set()
-    stack = [by_size(tasks)]
-    path: list[Task] = []
-    while stack:
+    def by_size(some: Iterable[Task]) -> list[Task]:
         tick()
-        task = next((one for one in stack[-1] if one not in seen), None)
-        if task is not None:
-            seen.add(task)
-            path.append(task)
-            stack.append(by_size(task.before))
-            continue
-        stack.pop()
-        if path:
-            order.append(path.pop())
-    return order
+        return sorted(some, key=lambda task: (task.touched, task.index))
+
+    return post_order(by_size(tasks), lambda task: by_size(task.before))

@@ -26,7 +26,6 @@ class Report:
 
     def __init__(self, program: Program, state: State, scheduler: Scheduler) -> None:
         self.program = program
-        self.state = state
         self.scheduler = scheduler
         self.members: dict[Kernel, list[Node]] = {}
         self.kernels_of: dict[Node, list[Kernel]] = {}

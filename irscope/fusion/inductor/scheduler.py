@@ -20,6 +20,7 @@ from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.loops import Access
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.memo import Memo
+from irscope.graph.walk import post_order
 
 NO_SHARED_DATA = "no shared data"
 DIFFERENT_ACCESS = "memory deps did not match"
@@ -257,27 +258,7 @@ class Scheduler:
 
     def _sorted(self, kernels: list[Kernel]) -> list[Kernel]:
         """Topological order, otherwise stable (``topological_sort_schedule``)."""
-        done: set[Kernel] = set()
-        order: list[Kernel] = []
-        for kernel in kernels:
-            stack = [(kernel, iter(_needed(kernel)))] if kernel not in done else []
-            done.add(kernel)
-            while stack:
-                top, needs = stack[-1]
-                for name in needs:
-                    home = self.home[name]
-                    if home not in done:
-                        done.add(home)
-                        stack.append((home, iter(_needed(home))))
-                        break
-                else:
-                    order.append(top)
-                    stack.pop()
-        return order
-
-
-def _needed(kernel: Kernel) -> list[str]:
-    return sorted(d.buffer for d in kernel.needs)
+        return post_order(kernels, lambda kernel: [self.home[name] for name in sorted(need.buffer for need in kernel.needs)])
 
 
 def _reads_what_is_written(read: Access, write: Access) -> bool:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 
 REVERSED_NUMBERS = re.compile(r"(?:\d++\.)*+")
@@ -52,29 +53,13 @@ def by_age(computation: Computation, order: Sequence[Instruction]) -> list[Instr
     for late in _numbered_later(order, names, stages):
         stages[late] = Stage.SIMPLIFIED
     before = _next_lower(order, names, stages)
-    made: dict[Instruction, None] = {}
-    for stage in Stage:
-        seen: set[Instruction] = set()
-        for start in order:
-            if stages[start] is stage:
-                _append(start, stages, before, seen, made)
-    return list(made)
 
+    def older(one: Instruction) -> list[Instruction]:
+        """Those of its stage that an instruction comes behind."""
+        lower = [before[one]] if one in before else []
+        return lower + [operand for operand in one.operands if stages.get(operand) is stages[one]]
 
-def _append(start: Instruction, stages: dict[Instruction, Stage], before: dict[Instruction, Instruction], seen: set[Instruction],
-            made: dict[Instruction, None]) -> None:
-    """Append an instruction behind all of its stage that are older."""
-    pending = [(start, False)]
-    while pending:
-        instruction, ready = pending.pop()
-        if ready:
-            made[instruction] = None
-        elif instruction not in seen:
-            seen.add(instruction)
-            pending.append((instruction, True))
-            pending += [(operand, False) for operand in reversed(instruction.operands) if stages.get(operand) is stages[start]]
-            if instruction in before:
-                pending.append((before[instruction], False))
+    return [one for stage in Stage for one in post_order((i for i in order if stages[i] is stage), older)]
 
 
 def _split(name: str) -> Name:

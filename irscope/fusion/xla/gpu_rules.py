@@ -31,7 +31,6 @@ PRODUCER = Rule(
 CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",
     "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory")
-HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel")
 NOT_TILED = Rule(
     "not-tiled", "Fusion can not be tiled with SymbolicTileAnalysis: ",
     "{producer} and {consumer} would be one Triton kernel that holds whole rows, and a reshape on the way gives rows no simple shape")

@@ -75,14 +75,15 @@ class TileModel:
         if len(kernel.tile) != len(kernel.dims) or 0 in kernel.tile:
             return None
         made = _Kernel.of(self.device, kernel, None)
-        return made.with_tile(kernel.tile, kernel.warps) if made is not None else None
+        return made.fastest([kernel.tile], kernel.warps) if made is not None else None
 
     def together(self, producer: Instruction, consumer: Instruction) -> Tiled | None:
         """The best tile of a producer fused into a consumer; None if there is none."""
         key = self._pair(producer, consumer)
         if key not in self._known:
             made = _Kernel.of(self.device, consumer, producer)
-            self._known[key] = made.best() if made is not None else None
+            tiles = _possible(made.root.dims) if made is not None else []
+            self._known[key] = made.fastest(tiles) if made is not None and tiles else None
         return self._known[key]
 
     def likeness(self, producer: Instruction, consumer: Instruction) -> int:
@@ -153,17 +154,11 @@ class _Kernel:
             kernel.reads[alike] = operand, kept, kernel.reads.get(alike, (operand, kept, 0))[2] + 1
         return kernel
 
-    def best(self) -> Tiled | None:
-        """The fastest tile, the first of equal ones; None if no tile fits."""
-        tiles = _possible(self.root.dims)
-        return self._shortest(tiles) if tiles else None
+    def fastest(self, tiles: list[Dims], warps: int = 0) -> Tiled | None:
+        """The fastest of some tiles, with these warps or as many as XLA takes; the first of equal ones, None if no tile fits.
 
-    def with_tile(self, tile: Dims, warps: int) -> Tiled | None:
-        """The kernel with the tile and the warps in the text."""
-        return self._shortest([tile], warps)
-
-    def _shortest(self, tiles: list[Dims], warps: int = 0) -> Tiled | None:
-        """Time all tiles at once, as arrays with an element for each."""
+        All are timed at once, as arrays with an element for each.
+        """
         device, root = self.device, self.root
         sizes = np.array(tiles, dtype=np.int64).reshape(len(tiles), len(root.dims))
         places = Places(sizes, root.dims)

@@ -17,6 +17,7 @@ from irscope.fusion.xla.gemm.splits import NO_SPLIT
 from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried, within
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
@@ -39,20 +40,18 @@ class Asked:
 
 @dataclass(slots=True)
 class Kernel:
-    """A kernel under construction: its ``body``, its operands, and the original of each copied instruction."""
+    """A kernel under construction: its ``body``, its operands, and the instruction whose value it computes."""
 
     dot: Instruction
     body: Computation
     inputs: list[Instruction] = field(default_factory=list)
     output: Instruction | None = None
     asked: list[Asked] = field(default_factory=list)
-    inside: list[Instruction] = field(default_factory=list)
 
     def copy(self, instruction: Instruction, operands: Sequence[Instruction]) -> Instruction:
         """Copy an instruction of the text into the kernel."""
         made = Instruction(instruction.op, instruction.type, operands, instruction.node, instruction.attrs)
         made.kind, made.body, made.bodies = instruction.kind, instruction.body, instruction.bodies
-        self.inside.append(instruction)
         return self.body.add(made)
 
     def read(self, instruction: Instruction) -> Instruction:
@@ -150,15 +149,8 @@ def _more_arrays(instruction: Instruction) -> int:
 def _copied(nodes: list[_Node], kernel: Kernel) -> Instruction:
     """Copy the chosen instructions into the kernel, operands first; returns the top one."""
     made: dict[int, Instruction] = {}
-    stack = [0]
-    while stack:
-        number = stack[-1]
+    for number in post_order([0], lambda number: nodes[number].operands if nodes[number].fused else ()):
         node = nodes[number]
-        missing = next((n for n in node.operands if n not in made), None) if node.fused else None
-        if missing is not None:
-            stack.append(missing)
-            continue
-        stack.pop()
         made[number] = kernel.copy(node.instruction, [made[n] for n in node.operands]) if node.fused else kernel.read(node.instruction)
     return made[0]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel
 from irscope.fusion.xla.gemm.rules import UNTILED, No
@@ -15,6 +16,7 @@ from irscope.fusion.xla.gemm.tiles import untiled
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.triton import lacking
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad
 
@@ -42,10 +44,9 @@ def searched(dot: Instruction, computation: Computation) -> Kernel:
             _take_operands(space, fusion, list(fusion.operands), asked)
     body = fusion.fused_body
     Shepherd(body, next(i for i in body.instructions if i.op is hlo.dot), {}).move()
-    kernel = Kernel(dot, body, asked=asked, output=output, inside=[i for i in body.instructions if i.op is not hlo.parameter])
-    kernel.inputs = [_outside(operand, form_of(parameter), origins, computation)
-                     for operand, parameter in zip(fusion.operands, body.params, strict=True)]
-    return kernel
+    inputs = [_outside(operand, form_of(parameter), origins, computation)
+              for operand, parameter in zip(fusion.operands, body.params, strict=True)]
+    return Kernel(dot, body, inputs, output, asked)
 
 
 def _is_included(instruction: Instruction) -> bool:
@@ -64,19 +65,9 @@ def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
         output = next(iter(output.users))
     space = Computation(f"{dot.name}_fusion_search_space")
     copies: dict[Instruction, Instruction] = {}
-    stack = [output]
-    while stack:
-        old = stack[-1]
-        if old in copies:
-            stack.pop()
-            continue
-        inside = old is dot or _is_included(old)
-        missing = [o for o in old.operands if o not in copies] if inside else []
-        if missing:
-            stack.append(missing[0])
-            continue
-        stack.pop()
-        if inside:
+    inside = Memo(lambda instruction: instruction is dot or _is_included(instruction))
+    for old in post_order([output], lambda instruction: instruction.operands if inside[instruction] else ()):
+        if inside[old]:
             copies[old] = space.add_copy(old, [copies[o] for o in old.operands])
         else:
             copies[old] = space.add(old.clone(hlo.parameter))
