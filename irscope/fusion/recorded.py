@@ -118,12 +118,7 @@ class _Recording:
 
     def _refusals(self) -> Mapping[tuple[str, str], Refused]:
         """The last refusal of each pair of unfused nodes; a refusal of fused ones holds for all their parts."""
-        found: dict[tuple[str, str], Refused] = {}
-        for refused in self.record.refusals:
-            for a in refused.a.split("_"):
-                for b in refused.b.split("_"):
-                    found[a, b] = refused
-        return found
+        return {(a, b): refused for refused in self.record.refusals for a in refused.a.split("_") for b in refused.b.split("_")}
 
     def _verdict(self, producer: Node, consumer: Node, said: Mapping[tuple[str, str], Refused]) -> EdgeVerdict:
         home = self.home.get(producer.name)

@@ -119,9 +119,9 @@ class HloComputation(Rewriter[HloInstruction]):
         type = tensor_type(dtype, array.shape)
         return self.make(hlo.constant, type, (), {"literal": Literal.of(array.astype(type.dtype.numpy()), type)}, at=at)
 
-    def full(self, value: Any, like: HloInstruction, at: HloInstruction | None = None) -> HloInstruction:
+    def full(self, value: Any, like: HloInstruction) -> HloInstruction:
         """An array (or scalar) filled with one value, of the shape of ``like``."""
-        return self.spread(self.constant(value, like.dtype, at), like.dims, at)
+        return self.spread(self.constant(value, like.dtype), like.dims)
 
     def iota(self, dtype: str, dims: Sequence[int], dimension: int) -> HloInstruction:
         """An iota along a dimension."""
@@ -132,20 +132,20 @@ class HloComputation(Rewriter[HloInstruction]):
         """Broadcast ``source`` to an array of ``dims``; ``dimensions`` are the positions of its own dimensions in the result."""
         return self.make(hlo.broadcast, tensor_type(source.dtype, dims), (source,), {"dimensions": tuple(dimensions)}, at=at)
 
-    def spread(self, scalar: HloInstruction, dims: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
+    def spread(self, scalar: HloInstruction, dims: Sequence[int]) -> HloInstruction:
         """Broadcast a scalar to an array of ``dims``; returns it as it is if these are none, or its own."""
-        return scalar if scalar.dims == tuple(dims) else self.broadcast(scalar, dims, (), at)
+        return scalar if scalar.dims == tuple(dims) else self.broadcast(scalar, dims, ())
 
-    def reshape(self, source: HloInstruction, dims: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
+    def reshape(self, source: HloInstruction, dims: Sequence[int]) -> HloInstruction:
         """Reshape ``source``; returns it as it is if it has that shape already."""
-        return source if source.dims == tuple(dims) else self.make(hlo.reshape, tensor_type(source.dtype, dims), (source,), at=at)
+        return source if source.dims == tuple(dims) else self.make(hlo.reshape, tensor_type(source.dtype, dims), (source,))
 
-    def transpose(self, source: HloInstruction, order: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
+    def transpose(self, source: HloInstruction, order: Sequence[int]) -> HloInstruction:
         """Transpose: result dimension i is dimension ``order[i]``; returns ``source`` if that changes nothing."""
         if is_sorted(order):
             return source
         type = tensor_type(source.dtype, [source.dims[d] for d in order])
-        return self.make(hlo.transpose, type, (source,), {"dimensions": tuple(order)}, at=at)
+        return self.make(hlo.transpose, type, (source,), {"dimensions": tuple(order)})
 
     def slice(self, source: HloInstruction, cut: Sequence[tuple[int, int, int]], at: HloInstruction | None = None) -> HloInstruction:
         """Slice each dimension from start to limit by stride."""

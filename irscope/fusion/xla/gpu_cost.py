@@ -98,7 +98,7 @@ class CostModel:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.tiles = TileModel(device)
-        self._facts: dict[Instruction, Facts] = {}
+        self._facts = Memo(self._analysed)
         self._runs: dict[Instruction, Run] = {}
         self._sums: dict[Instruction, Sums] = {}
         self._bodies = Memo(self._body_cycles)
@@ -148,8 +148,7 @@ class CostModel:
             kind = kind_of(instruction)
             blocks, threads = self._launch(None, instruction, kind)
             coalesced = reads_coalesced(kind, instruction, None)
-            read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands)
-                       if o.is_array)
+            read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands) if o.is_array)
             write = duration(facts.written, self.device.bandwidth)
             compute = self._compute(facts.flops, blocks, threads)
             found = self._runs[instruction] = Run(facts.flops, facts.written, write, self._combined(compute, read + write))
@@ -240,11 +239,10 @@ class CostModel:
 
     def facts(self, instruction: Instruction) -> Facts:
         """The cost analysis of one instruction."""
-        found = self._facts.get(instruction)
-        if found is None:
-            found = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
-            self._facts[instruction] = found
-        return found
+        return self._facts[instruction]
+
+    def _analysed(self, instruction: Instruction) -> Facts:
+        return self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
 
     def before(self, producer: Instruction, fusion: Instruction) -> Before | None:
         """A kernel and its producer before fusion, for :meth:`after`; None if the fused kernel must be analysed again as a whole.
@@ -358,8 +356,7 @@ class CostModel:
             key = instruction.node or instruction
             facts = self._plain.get(key)
             if facts is None:
-                facts = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
-                self._plain[key] = facts
+                facts = self._plain[key] = self._analysed(instruction)
             flops += usage * facts.flops
             through = instruction.is_elementwise or instruction.op in (hlo.tuple, hlo.get_tuple_element)
             for number, operand in enumerate(instruction.operands):

@@ -118,10 +118,8 @@ def _results(kernel: Instruction) -> int:
 
 def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:
     """XLA's ``IsReadCoalescedHeuristic``."""
-    if kind is not Emitter.TRANSPOSE:
-        for part in (producer, consumer):
-            if part is not None and traits(part).moves_minor:
-                return False
+    if kind is not Emitter.TRANSPOSE and any(part is not None and traits(part).moves_minor for part in (producer, consumer)):
+        return False
     if kind is Emitter.REDUCTION and consumer is not None:
         return not (kind_of(producer) is Emitter.REDUCTION and kind_of(consumer) is Emitter.REDUCTION)
     return True

@@ -37,8 +37,7 @@ NOT_TILED = Rule(
 NOT_TRITON = Rule(
     "triton-unsupported", "Unsupported opcode",
     "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold")
-BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer",
-               "{consumer} only reshapes {producer}: nothing is lost")
+BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer", "{consumer} only reshapes {producer}: nothing is lost")
 ONLY_BITCASTS = Rule(
     "only-bitcast-users", "not fusing because there are only bitcast users",
     "every reader of {producer} only reshapes it, and XLA fuses nothing into a bitcast; the bitcast's readers are separate kernels")

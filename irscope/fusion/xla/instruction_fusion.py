@@ -44,9 +44,7 @@ HEAVY = Rule(
     "heavy", "the fusion would create a heavy computation",
     "each element of {producer} is made of many, and {consumer}'s kernel would recompute elements of it")
 ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation")
-SHARED = Rule(
-    "no-copies", "fusion pass cannot duplicate",
-    "{producer} has other readers, and the first of the two passes copies nothing")
+SHARED = Rule("no-copies", "fusion pass cannot duplicate", "{producer} has other readers, and the first of the two passes copies nothing")
 EXPENSIVE_TWICE = Rule(
     "expensive-twice", "expensive producer would be duplicated",
     "{producer} is expensive and has other readers, which would each recompute it")

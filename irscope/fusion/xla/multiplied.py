@@ -109,8 +109,7 @@ def is_to_come(module: Module) -> bool:
 
     A text that was written by hand is judged as it is.
     """
-    return HloModule.of(module).entry_computation_layout is not None and \
-        not any(sign in module.source.text for sign in RUN_BEFORE)
+    return HloModule.of(module).entry_computation_layout is not None and not any(sign in module.source.text for sign in RUN_BEFORE)
 
 
 def _edges(graph: str, product: Product) -> Iterator[Edge]:
