@@ -1,4 +1,4 @@
-"""How often irscope decides as XLA's own tests of its fusion passes want: ``python benchmarks/xla_fusion_tests.py CORPUS``.
+"""How often irscope decides as XLA's own tests of its fusion passes want: ``python -m benchmarks.xla_fusion_tests CORPUS``.
 
 CORPUS has a folder for each case, called FAMILY__TEST, with ``before.hlo`` and ``expected.json``: whether the pass changed the module
 (``pass_changed_module``), what functions answered (``predicate_results``), the test's assertions and FileCheck lines, verbatim.
@@ -18,12 +18,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from xla_tests import gemm, older
-from xla_tests.any_rules import AnyRules
-from xla_tests.matchers import fits, opcode, parsed
-from xla_tests.predicates import answer, is_answered
-from xla_tests.printing import Checked, Metadata, check, no_metadata, printed
-
+from benchmarks.xla_tests import gemm, older
+from benchmarks.xla_tests.any_rules import AnyRules
+from benchmarks.xla_tests.matchers import fits, opcode, parsed
+from benchmarks.xla_tests.predicates import answer, is_answered
+from benchmarks.xla_tests.printing import Checked, Metadata, check, no_metadata, printed
 from irscope.api import load
 from irscope.fusion.xla import cpu, gpu, softmax
 from irscope.fusion.xla.copying import fuse_copies

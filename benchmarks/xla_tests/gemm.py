@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 
+from benchmarks.xla_gemm.search import searched
 from irscope.fusion.xla.gemm.grow import LIMIT
 from irscope.fusion.xla.gemm.orders import Stride
 from irscope.fusion.xla.gemm.products import SMALL, Settings
@@ -28,7 +29,7 @@ def settings_of(test: str) -> list[Settings]:
     fixture = test.split(".")[0]
     if fixture == "SmallDotGemmFusionTest":
         return [Settings(any_product=False, small=SMALL)]
-    first, second = Settings(any_product=False, small=0), Settings(any_product=False, small=0, by_tiles=True)
+    first, second = Settings(any_product=False, small=0), Settings(any_product=False, small=0, search=searched)
     return {"GemmFusionTestVersioned": [first, second], "GemmFusionTestV2": [second]}.get(fixture, [first])
 
 

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.fusion.xla.gemm.bitcasts import (
-    Form,
+from benchmarks.xla_gemm.bitcasts import (
     bitcast_above_broadcast,
     bitcast_above_transpose,
     broadcast_above_bitcast,
     transpose_above_bitcast,
 )
-from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
+from benchmarks.xla_gemm.hoist import hoist_bitcasts
+from benchmarks.xla_gemm.search import searched
+from irscope.fusion.xla.gemm.bitcasts import Form
 from irscope.fusion.xla.gemm.orders import Order, Piece, Stride, strides_of
 from irscope.fusion.xla.gemm.products import Settings, rewrite
 from irscope.fusion.xla.gemm.rules import No
@@ -31,7 +32,7 @@ from irscope.ops import hlo
 from tests.fusion.xla_texts import module
 
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-SECOND = Settings(by_tiles=True)
+SECOND = Settings(search=searched)
 
 
 def second(text: str) -> Computation:

@@ -4,8 +4,9 @@ At a parameter of the computation a bitcast vanishes, and the parameter takes it
 """
 from __future__ import annotations
 
+from benchmarks.xla_gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Moved
 from irscope.fusion.closure import closure
-from irscope.fusion.xla.gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Form, Moved, bitcast_of, form_of, reform
+from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of, reform
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.ops import hlo
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.fusion.xla.gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Form, Moved, bitcast_of, form_of, reform
-from irscope.fusion.xla.gemm.shepherd import BITCASTS
+from benchmarks.xla_gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Moved
+from benchmarks.xla_gemm.shepherd import BITCASTS
+from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of, reform
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph.walk import post_order
 from irscope.ops import hlo

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 
+from benchmarks.xla_gemm.shepherd import Origins, Shepherd
+from benchmarks.xla_gemm.tiles import untiled
 from irscope.fusion.memo import Memo
 from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel
 from irscope.fusion.xla.gemm.rules import UNTILED, No
-from irscope.fusion.xla.gemm.shepherd import Origins, Shepherd
-from irscope.fusion.xla.gemm.tiles import untiled
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.triton import lacking
