@@ -65,7 +65,7 @@ def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
         output = next(iter(output.users))
     space = Computation(f"{dot.name}_fusion_search_space")
     copies: dict[Instruction, Instruction] = {}
-    inside = Memo(lambda instruction: instruction is dot or _is_included(instruction))
+    inside: Memo[Instruction, bool] = Memo(lambda instruction: instruction is dot or _is_included(instruction))
     for old in post_order([output], lambda instruction: instruction.operands if inside[instruction] else ()):
         if inside[old]:
             copies[old] = space.add_copy(old, [copies[o] for o in old.operands])
