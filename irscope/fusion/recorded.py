@@ -110,15 +110,12 @@ class _Recording:
         return Group("whole" if len(nodes) == 1 else "map", nodes, outputs, inputs_of(nodes))
 
     def _verdicts(self) -> Iterator[EdgeVerdict]:
-        said = self._refusals()
+        # The last refusal of each pair of unfused nodes; a refusal of fused ones holds for all their parts.
+        said = {(a, b): refused for refused in self.record.refusals for a in refused.a.split("_") for b in refused.b.split("_")}
         for consumer in self.graph.shown():
             for producer in dict.fromkeys(_written(operand) for operand in consumer.operands):
                 if not producer.synthetic and producer is not consumer:
                     yield self._verdict(producer, consumer, said)
-
-    def _refusals(self) -> Mapping[tuple[str, str], Refused]:
-        """The last refusal of each pair of unfused nodes; a refusal of fused ones holds for all their parts."""
-        return {(a, b): refused for refused in self.record.refusals for a in refused.a.split("_") for b in refused.b.split("_")}
 
     def _verdict(self, producer: Node, consumer: Node, said: Mapping[tuple[str, str], Refused]) -> EdgeVerdict:
         home = self.home.get(producer.name)

@@ -186,7 +186,8 @@ class Scheduler:
         count = len(first.buffers) + len(second.buffers)
         if count > limits.group:
             return Refused(TOO_LARGE, TOO_LARGE, f"{count} > {limits.group}")
-        kept = self._kept_longer(first, second)
+        # Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``).
+        kept = sum(elements for _, elements in self._reused[first] & self._reused[second])
         if kept > limits.overhead * shared:
             return Refused(MEMORY, MEMORY, f"{kept} > {limits.overhead} * {shared}")
         if self.ancestors.before(first, second):
@@ -213,10 +214,6 @@ class Scheduler:
     def _accessed(self, kernel: Kernel) -> dict[Dependence, int]:
         """The accesses of a kernel, with their bytes."""
         return {d: size_of(d, self.buffers) for d in {**kernel.reads, **kernel.writes}}
-
-    def _kept_longer(self, first: Kernel, second: Kernel) -> int:
-        """Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``)."""
-        return sum(elements for _, elements in self._reused[first] & self._reused[second])
 
     def _reusable(self, kernel: Kernel) -> set[tuple[int, int]]:
         """The bytes of an element and the elements of buffers that only this kernel reads."""

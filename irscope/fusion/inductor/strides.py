@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.training import saved_inputs
-from irscope.fusion.views import VIEWS, row_major
+from irscope.fusion.views import VIEWS, contiguous_runs, row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Slice, Transpose
@@ -211,14 +211,7 @@ def viewed(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) 
     """The strides of the same memory under another shape, or None if it needs a copy first (``computeStride`` of ATen)."""
     if 0 in shape:
         return row_major(wanted)
-    blocks: list[tuple[int, int]] = []
-    for size, stride in zip(shape, strides):
-        if size == 1:
-            continue
-        if blocks and blocks[-1][1] == stride * size:
-            blocks[-1] = (blocks[-1][0] * size, stride)
-        else:
-            blocks.append((size, stride))
+    blocks = contiguous_runs(shape, strides)
     out = [0] * len(wanted)
     at = len(blocks) - 1
     left, step = blocks[at] if blocks else (1, 1)

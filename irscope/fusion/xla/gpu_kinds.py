@@ -48,10 +48,8 @@ class FusedPair:
     def users(self, instruction: Instruction) -> Iterable[Instruction]:
         """The users of an instruction inside the kernel."""
         consumer, producer = self.consumer, self.producer
-        if instruction is not producer and (producer is None or producer.body is None or instruction is not producer.body.root):
-            alone = instruction is consumer or (consumer.body is not None and instruction is consumer.body.root)
-            return () if alone else instruction.users
-        assert producer is not None
+        if producer is None or instruction not in (producer, producer.root):
+            return () if instruction in (consumer, consumer.root) else instruction.users
         return (consumer,) if consumer.body is None else consumer.body.params[consumer.operands.index(producer)].users
 
     def readers(self, source: Instruction) -> Iterable[Instruction]:

@@ -41,7 +41,9 @@ def launch(device: Device, producer: Instruction | None, consumer: Instruction, 
         return max(1, tiled.blocks), THREADS
     if kind is Emitter.SCATTER:
         return _scattered(device, producer, consumer)
-    over = _largest_piece(producer, consumer) if kind is Emitter.CONCATENATE else updated(producer, consumer)
+    # The launch of a concatenation is sized for its largest piece.
+    over = max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements) if kind is Emitter.CONCATENATE \
+        else updated(producer, consumer)
     elements = over.elements if over is not None else _results(consumer)
     return _in_loop(elements, unroll_factor(device, producer, consumer, elements))
 
@@ -51,11 +53,6 @@ def _in_loop(elements: int, by: int) -> tuple[int, int]:
     count = max(1, elements // by)
     threads = min(THREADS, count)
     return -(-count // threads), threads
-
-
-def _largest_piece(producer: Instruction | None, consumer: Instruction) -> Instruction:
-    """The piece that the launch of a concatenation kernel is sized for: the largest one."""
-    return max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements)
 
 
 def _scattered(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:

@@ -1,8 +1,6 @@
 """The result of an XLA fusion pass as a plan: kernels, and a verdict on each edge of the text."""
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan, inputs_of
 from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.horizontal_loops import sliced_out
@@ -33,7 +31,7 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
         for node in kernel.absorbed:
             kernels_of.setdefault(node, []).append((kernel, kernel))
     plan.groups = groups_of(outcome.computation)
-    for owner in _with_bodies(graph):
+    for owner in (*dict.fromkeys(n.bodies[0] for n in graph.nodes if has_body(n)), graph):  # the bodies of fusions first
         for consumer in owner.nodes:
             if consumer.op is hlo.tuple or consumer not in kernels_of:
                 continue
@@ -99,11 +97,6 @@ def _readers(producer: Node, consumer: Node) -> list[Node]:
     body = consumer.bodies[0]
     params = {body.params[i] for i, operand in enumerate(consumer.operands) if operand is producer}
     return [node for node in body.nodes if not params.isdisjoint(node.operands)]
-
-
-def _with_bodies(graph: Graph) -> Iterable[Graph]:
-    """The bodies of the fusions of a graph, then the graph."""
-    return (*dict.fromkeys(n.bodies[0] for n in graph.nodes if has_body(n)), graph)
 
 
 def _group(kernel: Instruction, members: list[Instruction]) -> Group:
