@@ -26,7 +26,7 @@ from benchmarks.xla_tests.printing import Checked, Metadata, check, no_metadata,
 from irscope.api import load
 from irscope.fusion.xla import cpu, gpu, softmax
 from irscope.fusion.xla.copying import fuse_copies
-from irscope.fusion.xla.gemm.products import Settings, rewrite
+from irscope.fusion.xla.gemm.products import GemmSettings, rewrite
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_outputs import has_outputs, join_kernels, kind
@@ -90,7 +90,7 @@ def by_softmax(module: Module) -> Result:
     return Result(made, any(done))
 
 
-def by_products(module: Module, settings: Settings) -> Result:
+def by_products(module: Module, settings: GemmSettings) -> Result:
     """The rewriter of matrix products, on the device that its tests run it for."""
     made = [marked(module, Computation.of(graph)) for graph in computations(module)]
     done = [product for computation in made for product in rewrite(computation, DEVICES["a100"], settings) if product.is_made]
@@ -240,8 +240,8 @@ def by_answers(module: Module, assertions: list[str]) -> Verdict:
     """What the rewriter of normalisations answers for each instruction, and whether it refuses a device."""
     verdict = Verdict()
     instructions = Computation.of(computations(module)[-1]).post_order()
-    matcher = softmax.Matcher()
-    refused = [d.words for d in map(matcher.decide, instructions) if isinstance(d, softmax.Refused)]
+    matcher = softmax.DiamondFinder()
+    refused = [d.words for d in map(matcher.decide, instructions) if isinstance(d, softmax.NoDiamond)]
     for assertion in assertions:
         wanted = DECISIONS.findall(assertion)
         if "FAILED_PRECONDITION" in assertion:

@@ -26,7 +26,7 @@ import irscope
 from benchmarks.xla_gemm.hoist import hoist_bitcasts
 from benchmarks.xla_gemm.search import searched
 from irscope.fusion.xla.early_gpu import rewritten
-from irscope.fusion.xla.gemm.products import PRODUCTS, Product, Settings, rewrite
+from irscope.fusion.xla.gemm.products import PRODUCTS, GemmSettings, Product, rewrite
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.multiplied import products_of
@@ -101,7 +101,7 @@ def named(instruction: Instruction) -> str:
     return next((f"gemm_fusion_{i.name}" for i in instruction.body.instructions if i.op in PRODUCTS), instruction.name)
 
 
-def judged(folder: Path, device: Device, settings: Settings) -> tuple[bool, Counter[str], list[str]] | None:
+def judged(folder: Path, device: Device, settings: GemmSettings) -> tuple[bool, Counter[str], list[str]] | None:
     """Whether the kernels are the same, the counts of words, and what differs; None where a dump is missing."""
     before = next(iter(sorted(folder.glob("*before_triton-gemm-rewriter*.txt"))), None)
     if before is None:
@@ -142,7 +142,7 @@ def main() -> None:
     device = device_named(args.device)
     total: Counter[str] = Counter()
     for folder in (program for top in args.folder for program in sorted(top.iterdir()) if program.is_dir()):
-        found = judged(folder, device, Settings(search=searched if args.second else None))
+        found = judged(folder, device, GemmSettings(search=searched if args.second else None))
         if found is None:
             continue
         same, count, told = found

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from irscope.fusion.dimensions import common_factors, inverse
-from irscope.fusion.xla.gemm.bitcasts import Form, form_of
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm, form_of
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Op
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Transpose
 
-Moved = tuple[Form, tuple[int, ...]]
+Moved = tuple[ArrayForm, tuple[int, ...]]
 """The form of the operation that is first now, and the dimensions of the broadcast or transpose."""
 
 
-def bitcast_above_broadcast(broadcast: Instruction, result: Form) -> Moved | None:
+def bitcast_above_broadcast(broadcast: Instruction, result: ArrayForm) -> Moved | None:
     """``bitcast(broadcast(x))`` of form ``result`` as ``broadcast(bitcast(x))``: the form of the bitcast and the dimensions."""
     kept = set(Broadcast.of(broadcast).dimensions)
     sizes = form_of(broadcast).in_memory
@@ -31,10 +31,10 @@ def bitcast_above_broadcast(broadcast: Instruction, result: Form) -> Moved | Non
         if True in groups:
             chosen += result.minor[from_:to]
     chosen.sort()
-    return Form(tuple(result.dims[d] for d in chosen), tuple(chosen.index(d) for d in result.minor if d in chosen)), tuple(chosen)
+    return ArrayForm(tuple(result.dims[d] for d in chosen), tuple(chosen.index(d) for d in result.minor if d in chosen)), tuple(chosen)
 
 
-def broadcast_above_bitcast(broadcast: Instruction, source: Form) -> Moved | None:
+def broadcast_above_bitcast(broadcast: Instruction, source: ArrayForm) -> Moved | None:
     """``broadcast(bitcast(x))`` with ``x`` of form ``source`` as ``bitcast(broadcast(x))``: the form of the broadcast and its dimensions.
 
     The broadcast dimensions are last in the new broadcast.
@@ -59,30 +59,30 @@ def broadcast_above_bitcast(broadcast: Instruction, source: Form) -> Moved | Non
             sizes[added] = broadcast.dims[dim]
             minor.append(added)
             added += 1
-    return Form(tuple(sizes), tuple(minor)), tuple(range(len(source.dims)))
+    return ArrayForm(tuple(sizes), tuple(minor)), tuple(range(len(source.dims)))
 
 
-def bitcast_above_transpose(transpose: Instruction, result: Form) -> Moved | None:
+def bitcast_above_transpose(transpose: Instruction, result: ArrayForm) -> Moved | None:
     """``bitcast(transpose(x))`` of form ``result`` as ``transpose(bitcast(x))``: the form of the bitcast and the permutation."""
     found = _turned(transpose, result, form_of(transpose), form_of(transpose.operands[0]), Transpose.of(transpose).dimensions)
     return None if found is None else (found[0], inverse(found[1]))
 
 
-def transpose_above_bitcast(transpose: Instruction, source: Form) -> Moved | None:
+def transpose_above_bitcast(transpose: Instruction, source: ArrayForm) -> Moved | None:
     """``transpose(bitcast(x))`` with ``x`` of form ``source`` as ``bitcast(transpose(x))``: the form and permutation of the transpose."""
     back = inverse(Transpose.of(transpose).dimensions)
     return _turned(transpose, source, form_of(transpose.operands[0]), form_of(transpose), back)
 
 
-BITCAST_ABOVE: Mapping[Op, Callable[[Instruction, Form], Moved | None]] = {
+BITCAST_ABOVE: Mapping[Op, Callable[[Instruction, ArrayForm], Moved | None]] = {
     hlo.broadcast: bitcast_above_broadcast, hlo.transpose: bitcast_above_transpose}
 """How a bitcast of the result of an operator becomes one of its operand."""
-ABOVE_BITCAST: Mapping[Op, Callable[[Instruction, Form], Moved | None]] = {
+ABOVE_BITCAST: Mapping[Op, Callable[[Instruction, ArrayForm], Moved | None]] = {
     hlo.broadcast: broadcast_above_bitcast, hlo.transpose: transpose_above_bitcast}
 """How a bitcast of the operand of an operator becomes one of its result."""
 
 
-def _turned(transpose: Instruction, result: Form, turned: Form, source: Form, permutation: tuple[int, ...]) -> Moved | None:
+def _turned(transpose: Instruction, result: ArrayForm, turned: ArrayForm, source: ArrayForm, permutation: tuple[int, ...]) -> Moved | None:
     """The form on the other side of a transpose whose result gets another form; the permutation maps that form's dimensions to it."""
     if transpose.minor != transpose.operands[0].minor:
         return None
@@ -103,7 +103,7 @@ def _turned(transpose: Instruction, result: Form, turned: Form, source: Form, pe
     for new, place in zip(result.minor, covered, strict=True):
         old = result.minor[place]
         sizes[new], swapped[new] = result.dims[old], old
-    return Form(tuple(sizes), result.minor), tuple(swapped)
+    return ArrayForm(tuple(sizes), result.minor), tuple(swapped)
 
 
 def _together(places: list[int]) -> bool:

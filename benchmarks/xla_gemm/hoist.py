@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks.xla_gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Moved
 from benchmarks.xla_gemm.shepherd import BITCASTS
-from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of, reform
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm, bitcast_of, form_of, reform
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -24,7 +24,7 @@ class _Step:
     """An instruction that gets another form and, if it is a broadcast or transpose, other dimensions."""
 
     instruction: Instruction
-    form: Form
+    form: ArrayForm
     moved: Moved | None = None
 
 
@@ -58,9 +58,9 @@ def _end_with_bitcast(computation: Computation, kernel: Instruction, dot: Instru
     return True
 
 
-def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
+def _form_at_root(dot: Instruction, root: Instruction) -> ArrayForm | None:
     """The form of a kernel's result without the bitcasts after the dot; None if one cannot move past what follows."""
-    forms: dict[Instruction, Form] = {}
+    forms: dict[Instruction, ArrayForm] = {}
     pending, form = [dot], form_of(dot)
     for instruction in pending:
         if instruction is not dot:
@@ -78,7 +78,7 @@ def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
     return None
 
 
-def _below(instruction: Instruction, form: Form) -> Form | None:
+def _below(instruction: Instruction, form: ArrayForm) -> ArrayForm | None:
     """The form of an instruction whose operand gets a form."""
     if instruction.op in ABOVE_BITCAST:
         found = ABOVE_BITCAST[instruction.op](instruction, form)
@@ -157,7 +157,7 @@ def _plan(bitcast: Instruction) -> list[_Step] | None:
     return steps
 
 
-def _feed(computation: Computation, kernel: Instruction, number: int, form: Form) -> None:
+def _feed(computation: Computation, kernel: Instruction, number: int, form: ArrayForm) -> None:
     """Let a kernel read one operand through a bitcast."""
     old = kernel.operands[number]
     kernel.set_operand(number, computation.add(bitcast_of(old, form)))

@@ -10,7 +10,7 @@ from collections import deque
 from benchmarks.xla_gemm.shepherd import Origins, Shepherd
 from benchmarks.xla_gemm.tiles import untiled
 from irscope.fusion.memo import Memo
-from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm, bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel
 from irscope.fusion.xla.gemm.rules import UNTILED, No
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
@@ -101,7 +101,7 @@ def _take_user(space: Computation, fusion: Instruction, user: Instruction) -> In
     return made
 
 
-def _outside(operand: Instruction, form: Form, origins: Origins, computation: Computation) -> Instruction:
+def _outside(operand: Instruction, form: ArrayForm, origins: Origins, computation: Computation) -> Instruction:
     """The operand of a kernel in the text: the original instruction, through a bitcast if the kernel reads another form."""
     added = 0
     while operand not in origins:

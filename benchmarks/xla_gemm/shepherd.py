@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from benchmarks.xla_gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Moved
 from irscope.fusion.closure import closure
-from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of, reform
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm, bitcast_of, form_of, reform
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.ops import hlo
 
@@ -93,8 +93,8 @@ class Shepherd:
         self._replace(user, below)
         return [*added, inner, below]
 
-    def _take_place(self, bitcast: Instruction, source: Instruction, operands: list[Instruction], form: Form, moved: Moved | None = None,
-                    ) -> Instruction:
+    def _take_place(self, bitcast: Instruction, source: Instruction, operands: list[Instruction], form: ArrayForm,
+                    moved: Moved | None = None) -> Instruction:
         """Replace a bitcast by ``source`` in its form, which is returned."""
         new = self._like(source, operands, form, moved)
         if source in self._origins:
@@ -102,7 +102,7 @@ class Shepherd:
         self._replace(bitcast, new)
         return new
 
-    def _like(self, old: Instruction, operands: list[Instruction], form: Form, moved: Moved | None) -> Instruction:
+    def _like(self, old: Instruction, operands: list[Instruction], form: ArrayForm, moved: Moved | None) -> Instruction:
         new = Instruction(old.op, old.type, operands, old.node, old.attrs if moved is None else {**old.attrs, "dimensions": moved[1]})
         return self._computation.add(reform(new, form))
 

@@ -36,7 +36,7 @@ SIMILAR = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedPair:
     """Why two kernels were not joined: the words of the log (None: it logs nothing), the test, and what it compared."""
 
     words: str | None
@@ -81,7 +81,7 @@ class Scheduler:
         self.ancestors = Ancestors(self.kernels)
         self.readers = _count_readers(self.kernels, results)
         self.joined: list[tuple[str, str]] = []
-        self._refused: list[tuple[Kernel, Kernel, Refused]] = []
+        self._refused: list[tuple[Kernel, Kernel, RefusedPair]] = []
         self._last: dict[tuple[Kernel, Kernel], int] = {}
         self._cyclic: dict[tuple[int, int], int] = {}
         self._sizes = Memo(self._accessed)
@@ -144,13 +144,13 @@ class Scheduler:
 
     # ------------------------------------------------------------------ may two kernels be joined
 
-    def _refusal(self, first: Kernel, second: Kernel) -> Refused | None:
+    def _refusal(self, first: Kernel, second: Kernel) -> RefusedPair | None:
         refused = self._tested(first, second)
         if refused is not None:
             self.refuse(first, second, refused)
         return refused
 
-    def refuse(self, first: Kernel, second: Kernel, refused: Refused) -> None:
+    def refuse(self, first: Kernel, second: Kernel, refused: RefusedPair) -> None:
         """Record why two kernels are not joined."""
         self._last[first, second] = len(self._refused)
         self._refused.append((first, second, refused))
@@ -161,7 +161,7 @@ class Scheduler:
         return [f"cannot fuse {first.label} with {second.label}: {refused.words}" for first, second, refused in self._refused
                 if refused.words is not None]
 
-    def refused(self, first: int, second: int) -> Refused | None:
+    def refused(self, first: int, second: int) -> RefusedPair | None:
         """Why the kernels that two operations (by number) were in were not joined, the last time that this was tested."""
         tests = [self._last.get((a, b), -1) for a in self._holding.get(first, ()) for b in self._holding.get(second, ())]
         last = max([*tests, self._cyclic.get((first, second), -1)])
@@ -176,33 +176,33 @@ class Scheduler:
                 found.setdefault(buffer.number, []).append(kernel)
         return found
 
-    def _tested(self, first: Kernel, second: Kernel) -> Refused | None:
+    def _tested(self, first: Kernel, second: Kernel) -> RefusedPair | None:
         limits = self.limits
         if self.ancestors.before(second, first):
-            return Refused(ORDER, ORDER)
+            return RefusedPair(ORDER, ORDER)
         shared = self.shared(first, second)
         if not shared:
-            return Refused(NO_SHARED_DATA, NO_SHARED_DATA)
+            return RefusedPair(NO_SHARED_DATA, NO_SHARED_DATA)
         count = len(first.buffers) + len(second.buffers)
         if count > limits.group:
-            return Refused(TOO_LARGE, TOO_LARGE, f"{count} > {limits.group}")
+            return RefusedPair(TOO_LARGE, TOO_LARGE, f"{count} > {limits.group}")
         # Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``).
         kept = sum(elements for _, elements in self._reused[first] & self._reused[second])
         if kept > limits.overhead * shared:
-            return Refused(MEMORY, MEMORY, f"{kept} > {limits.overhead} * {shared}")
+            return RefusedPair(MEMORY, MEMORY, f"{kept} > {limits.overhead} * {shared}")
         if self.ancestors.before(first, second):
             words = self._unmatched(first, second)
             if words:
-                return Refused(words, words)
+                return RefusedPair(words, words)
             rule = self.backend.vertical(first, second)
-            return Refused(None, rule) if rule else None
+            return RefusedPair(None, rule) if rule else None
         if shared < limits.shared:
-            return Refused(LITTLE, LITTLE, f"{shared} < {limits.shared}")
+            return RefusedPair(LITTLE, LITTLE, f"{shared} < {limits.shared}")
         distance = max(abs(first.low - second.high), abs(second.low - first.high))
         if distance > limits.distance:
-            return Refused(FAR, FAR, f"{distance} > {limits.distance}")
+            return RefusedPair(FAR, FAR, f"{distance} > {limits.distance}")
         rule = self.backend.horizontal(first, second)
-        return Refused(None, rule) if rule else None
+        return RefusedPair(None, rule) if rule else None
 
     def shared(self, first: Kernel, second: Kernel) -> int:
         """Bytes of accesses that both kernels have (``score_fusion_memory``)."""
@@ -236,7 +236,7 @@ class Scheduler:
         if not (self._reaches(second, first) or self._reaches(first, second)):
             return False
         self._cyclic[first.buffers[-1].number, second.buffers[0].number] = len(self._refused)
-        self._refused.append((first, second, Refused(CYCLE, CYCLE)))
+        self._refused.append((first, second, RefusedPair(CYCLE, CYCLE)))
         return True
 
     def _reaches(self, start: Kernel, goal: Kernel) -> bool:

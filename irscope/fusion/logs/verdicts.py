@@ -14,7 +14,7 @@ from irscope.formats.detect import decode
 from irscope.fusion.inductor.policy import InductorPolicy
 from irscope.fusion.inductor.report import written
 from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
-from irscope.fusion.logs.events import FusionLog, Step
+from irscope.fusion.logs.events import FusionLog, LoggedStep
 from irscope.fusion.logs.torch_replay import matched, replayed
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.plan import APPLIED, EdgeVerdict, applied_bodies
@@ -86,7 +86,7 @@ def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str
     step = refusals.pairs.get((producer, consumer)) or refusals.producers.get(producer)
     if step is not None:
         return step.words, ""
-    priority: Step | None = refusals.priorities.get(producer)
+    priority: LoggedStep | None = refusals.priorities.get(producer)
     if priority is not None and priority.times is not None and priority.times[0] > priority.times[1]:
         return None, f"XLA expects a loss: {priority.times[0]:g} us fused, {priority.times[1]:g} us apart"
     return None, ""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from irscope.fusion.closure import closure
-from irscope.fusion.logs.events import Step
+from irscope.fusion.logs.events import LoggedStep
 from irscope.graph import Graph, Node
 from irscope.graph.walk import LASTING
 
@@ -22,9 +22,9 @@ class Cluster:
 class Refusals:
     """Why instructions were not fused: by producer and consumer, and by producer alone; the last reason counts."""
 
-    pairs: dict[tuple[Node, Node], Step] = field(default_factory=dict)
-    producers: dict[Node, Step] = field(default_factory=dict)
-    priorities: dict[Node, Step] = field(default_factory=dict)
+    pairs: dict[tuple[Node, Node], LoggedStep] = field(default_factory=dict)
+    producers: dict[Node, LoggedStep] = field(default_factory=dict)
+    priorities: dict[Node, LoggedStep] = field(default_factory=dict)
 
 
 class Replay:
@@ -34,7 +34,7 @@ class Replay:
     created.
     """
 
-    def __init__(self, graphs: Sequence[Graph], steps: Sequence[Step]) -> None:
+    def __init__(self, graphs: Sequence[Graph], steps: Sequence[LoggedStep]) -> None:
         self.graphs = graphs
         self.home = {node: Cluster(node, {node}) for graph in graphs for node in graph.nodes}
         self.named = {node.name: cluster for node, cluster in self.home.items()}
@@ -45,7 +45,7 @@ class Replay:
             self._take(step)
         self.kernels = self._alive()
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: LoggedStep) -> None:
         first = self._cluster(step.producer)
         second = self._cluster(step.consumer) if step.consumer else None
         if first is None or (step.consumer and second is None):

@@ -8,7 +8,7 @@ from irscope.fusion.memo import Memo
 from irscope.fusion.xla.durations import duration, single, ticks
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, kind_of
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, kind_of
 from irscope.fusion.xla.gpu_launch import launch, reads_coalesced
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, window_reductions
@@ -152,7 +152,7 @@ class CostModel:
             write = duration(facts.written, self.device.bandwidth)
             compute = self._compute(facts.flops, blocks, threads)
             found = self._runs[instruction] = Run(facts.flops, facts.written, write, self._combined(compute, read + write))
-            if kind is Emitter.TRITON and (tiled := self.tiles.alone(instruction)):
+            if kind is KernelEmitter.TRITON and (tiled := self.tiles.alone(instruction)):
                 found.flops, found.time = tiled.flops, tiled.time
         return found
 
@@ -208,7 +208,7 @@ class CostModel:
         both = facts.roots[number] & facts.roots[consumer.operands.index(operand)]
         return sum(facts.share[r] for r in both)
 
-    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
+    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: KernelEmitter) -> tuple[int, int]:
         return launch(self.device, producer, consumer, kind)
 
     def _read(self, operand: Instruction, total: float, blocks: int, coalesced: bool) -> float:

@@ -13,7 +13,7 @@ from irscope.fusion.xla.transposes import moves_minor, tiled_transpose, transpos
 from irscope.ops import hlo
 
 
-class Emitter(Enum):
+class KernelEmitter(Enum):
     """The kinds that matter for fusion."""
 
     LOOP = "loop"
@@ -120,15 +120,15 @@ def is_real_reduction(root: Instruction, hero: Instruction) -> bool:
     return is_unnested_reduction(hero) and (root is hero or is_race_free(hero))
 
 
-def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitter:
+def kind_of(consumer: Instruction, producer: Instruction | None = None) -> KernelEmitter:
     """The emitter of a kernel, or of the kernel with ``producer`` fused into it."""
     if consumer.kind == "triton" or (producer is not None and producer.kind == "triton"):
-        return Emitter.TRITON
+        return KernelEmitter.TRITON
     if consumer.kind == "kCustom" or (producer is not None and producer.kind == "kCustom"):
-        return Emitter.CUSTOM
+        return KernelEmitter.CUSTOM
     mine, theirs = traits(consumer), traits(producer) if producer is not None else None
     if mine.plain and (theirs is None or theirs.plain):
-        return Emitter.LOOP
+        return KernelEmitter.LOOP
     if producer is None and mine.emitter is not None:
         return mine.emitter
     found = _kind_of(consumer, producer)
@@ -137,25 +137,25 @@ def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitt
     return found
 
 
-def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
+def _kind_of(consumer: Instruction, producer: Instruction | None) -> KernelEmitter:
     pairs = heroes_of(consumer, producer)
     root, hero = pairs[0]
     if is_real_reduction(root, hero):
         size = prod(hero.operands[0].dims)
         if all(is_real_reduction(*pair) or prod(pair[0].dims) == size for pair in pairs):
-            return Emitter.REDUCTION
+            return KernelEmitter.REDUCTION
     if any(tiled_transpose(hero) is not None for _, hero in pairs):
-        return Emitter.TRANSPOSE
+        return KernelEmitter.TRANSPOSE
     if root.op is hlo.scatter:
-        return Emitter.SCATTER
+        return KernelEmitter.SCATTER
     if len(pairs) == 1 and hero.op is hlo.concatenate and len(hero.operands) <= MAX_PIECES:
-        return Emitter.CONCATENATE
-    return Emitter.LOOP
+        return KernelEmitter.CONCATENATE
+    return KernelEmitter.LOOP
 
 
 def kind_with(consumer: Instruction, producer: Instruction | None) -> str:
     """``ChooseKind``: ``kInput`` if a reduction, a transpose, a scatter or a concatenation decides the emitter."""
-    return "kInput" if kind_of(consumer, producer) is Emitter.CONCATENATE else earlier_kind(consumer, producer)
+    return "kInput" if kind_of(consumer, producer) is KernelEmitter.CONCATENATE else earlier_kind(consumer, producer)
 
 
 def earlier_kind(consumer: Instruction, producer: Instruction | None) -> str:
@@ -202,7 +202,7 @@ class Traits:
     turns: bool
     unroll_stops: bool
     reductions: int
-    emitter: Emitter | None = None
+    emitter: KernelEmitter | None = None
     significant: bool | None = None
     shared_memory: int | None = None
 

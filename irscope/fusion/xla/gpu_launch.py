@@ -5,7 +5,7 @@ from itertools import zip_longest
 from math import gcd, prod
 
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, members, traits
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, heroes_of, kind_of, members, traits
 from irscope.fusion.xla.gpu_updates import updated
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.reduction_launch import reduction_launch
@@ -28,21 +28,21 @@ for comparisons; arithmetic on 8 bits was logged with 16."""
 SIDE_BY_SIDE = hlo.named("parameter constant broadcast iota bitcast reshape tuple get-tuple-element")
 
 
-def launch(device: Device, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
+def launch(device: Device, producer: Instruction | None, consumer: Instruction, kind: KernelEmitter) -> tuple[int, int]:
     """Blocks, and threads in a block, for a kernel of some kind."""
-    if kind is Emitter.TRITON:
+    if kind is KernelEmitter.TRITON:
         kernel = consumer if producer is None or consumer.kind == "triton" else producer
         sizes = zip_longest(consumer.dims, kernel.tile[:len(consumer.dims)], fillvalue=1)
         return prod(-(-size // max(1, by)) for size, by in sizes), kernel.warps * WARP
-    if kind is Emitter.REDUCTION:
+    if kind is KernelEmitter.REDUCTION:
         return reduction_launch(device, producer, consumer, heroes_of(consumer, producer)[0][1])
-    if kind is Emitter.TRANSPOSE:
+    if kind is KernelEmitter.TRANSPOSE:
         tiled = next(t for _, hero in heroes_of(consumer, producer) if (t := tiled_transpose(hero)) is not None)
         return max(1, tiled.blocks), THREADS
-    if kind is Emitter.SCATTER:
+    if kind is KernelEmitter.SCATTER:
         return _scattered(device, producer, consumer)
     # The launch of a concatenation is sized for its largest piece.
-    over = max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements) if kind is Emitter.CONCATENATE \
+    over = max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements) if kind is KernelEmitter.CONCATENATE \
         else updated(producer, consumer)
     elements = over.elements if over is not None else _results(consumer)
     return _in_loop(elements, unroll_factor(device, producer, consumer, elements))
@@ -113,10 +113,10 @@ def _results(kernel: Instruction) -> int:
     return first.elements // max(1, sum(1 for _ in first.type.leaves()))
 
 
-def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:
+def reads_coalesced(kind: KernelEmitter, producer: Instruction, consumer: Instruction | None) -> bool:
     """XLA's ``IsReadCoalescedHeuristic``."""
-    if kind is not Emitter.TRANSPOSE and any(part is not None and traits(part).moves_minor for part in (producer, consumer)):
+    if kind is not KernelEmitter.TRANSPOSE and any(part is not None and traits(part).moves_minor for part in (producer, consumer)):
         return False
-    if kind is Emitter.REDUCTION and consumer is not None:
-        return not (kind_of(producer) is Emitter.REDUCTION and kind_of(consumer) is Emitter.REDUCTION)
+    if kind is KernelEmitter.REDUCTION and consumer is not None:
+        return not (kind_of(producer) is KernelEmitter.REDUCTION and kind_of(consumer) is KernelEmitter.REDUCTION)
     return True

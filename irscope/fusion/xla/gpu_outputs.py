@@ -42,7 +42,7 @@ class _Joiner:
     def __init__(self, computation: Computation, cost: CostModel) -> None:
         self.computation, self.cost = computation, cost
         self.joined: list[tuple[str, str]] = []
-        self.loops = Memo(Loop.of)
+        self.loops = Memo(OutputLoop.of)
         self.above = Above(computation)
 
     def join_siblings(self, parent: Instruction) -> None:
@@ -108,7 +108,7 @@ class _Joiner:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class OutputLoop:
     """What decides whether one loop can compute the results of two kernels (``ShapesCompatibleForMultiOutputFusion``).
 
     ``reduces`` and ``moves`` say how the hero reduces or transposes (None: it does not), ``shape`` and ``layout`` are those of the loop,
@@ -124,7 +124,7 @@ class Loop:
     elements: int
 
     @staticmethod
-    def of(kernel: Instruction) -> Loop:
+    def of(kernel: Instruction) -> OutputLoop:
         """The loop of a kernel."""
         hero = hero_of(kernel)
         reduces: Hashable = None
@@ -138,13 +138,13 @@ class Loop:
             over, moves = hero.operands[0], tiled.form
         parts = () if over.is_array else tuple((leaf.shape, leaf.layout) for leaf in over.type.leaves() if isinstance(leaf, TensorType))
         in_memory = tuple(over.dims[d] for d in squeezed(over)) if over.is_array else ()
-        return Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
+        return OutputLoop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
 
-    def beside(self, other: Loop) -> Loop:
+    def beside(self, other: OutputLoop) -> OutputLoop:
         """The loop of a kernel with the results of both: that of its first reduction or transpose, else of its first result."""
         return other if self.reduces is None and self.moves is None and (other.reduces, other.moves) != (None, None) else self
 
-    def takes(self, other: Loop) -> bool:
+    def takes(self, other: OutputLoop) -> bool:
         """Whether both are one loop: they have the same shape, or the same order in memory."""
         if None not in (self.reduces, other.reduces) and self.reduces != other.reduces:
             return False
@@ -178,7 +178,7 @@ def kind(instruction: Instruction) -> str:
 
 def one_loop(first: Instruction, second: Instruction) -> bool:
     """``ShapesCompatibleForMultiOutputFusion``: whether one loop can compute the results of both."""
-    return Loop.of(first).takes(Loop.of(second))
+    return OutputLoop.of(first).takes(OutputLoop.of(second))
 
 
 def is_input_reduction(kernel: Instruction) -> bool:

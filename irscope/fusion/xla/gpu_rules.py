@@ -5,7 +5,7 @@ from math import prod
 
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, members, traits
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, kind_of, members, traits
 from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal, Rule
@@ -96,7 +96,7 @@ class GpuRules:
             return refusal
         if _reduces(producer) and _reduces(consumer):
             return Refusal(TWO_REDUCTIONS)
-        if kind_of(producer) is Emitter.REDUCTION and kind_of(consumer, producer) is Emitter.LOOP:
+        if kind_of(producer) is KernelEmitter.REDUCTION and kind_of(consumer, producer) is KernelEmitter.LOOP:
             return Refusal(EPILOGUE)
         if refusal := budget_refusal(producer, consumer, self.cost.device):
             return refusal

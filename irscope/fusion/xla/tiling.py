@@ -47,7 +47,7 @@ DECISIVE = frozenset(("dimensions", "slice", "direction", "padding", "iota_dimen
 
 
 @dataclass(frozen=True, slots=True)
-class Tiled:
+class TimedTile:
     """A tile, its number of warps, the number of blocks, and the total time in nanoseconds and work."""
 
     tile: Dims
@@ -68,16 +68,16 @@ class TileModel:
         self.device = device
         self._numbers: dict[object, int] = {}
         self._alike: Memo[Instruction, int] = Memo(lambda instruction: self._number(_form(instruction)))
-        self._known: dict[tuple[int, int, int], Tiled | None] = {}
+        self._known: dict[tuple[int, int, int], TimedTile | None] = {}
 
-    def alone(self, kernel: Instruction) -> Tiled | None:
+    def alone(self, kernel: Instruction) -> TimedTile | None:
         """A Triton kernel as it is, with its own tile; None if it has none that fits its result."""
         if len(kernel.tile) != len(kernel.dims) or 0 in kernel.tile:
             return None
         made = _Kernel.of(self.device, kernel, None)
         return made.fastest([kernel.tile], kernel.warps) if made is not None else None
 
-    def together(self, producer: Instruction, consumer: Instruction) -> Tiled | None:
+    def together(self, producer: Instruction, consumer: Instruction) -> TimedTile | None:
         """The best tile of a producer fused into a consumer; None if there is none."""
         key = self._pair(producer, consumer)
         if key not in self._known:
@@ -154,7 +154,7 @@ class _Kernel:
             kernel.reads[alike] = operand, kept, kernel.reads.get(alike, (operand, kept, 0))[2] + 1
         return kernel
 
-    def fastest(self, tiles: list[Dims], warps: int = 0) -> Tiled | None:
+    def fastest(self, tiles: list[Dims], warps: int = 0) -> TimedTile | None:
         """The fastest of some tiles, with these warps or as many as XLA takes; the first of equal ones, None if no tile fits.
 
         All are timed at once, as arrays with an element for each.
@@ -192,7 +192,7 @@ class _Kernel:
         compute = _ticks((flops.astype(np.float32) / rates.astype(np.float32)).astype(np.float64))
         time = np.where(fits, compute + memory - _ticks(np.minimum(compute, memory) * OVERLAP), np.inf)
         i = int(np.argmin(time))
-        return Tiled(tiles[i], int(chosen[i]), int(blocks[i]), float(time[i]), float(flops[i]))
+        return TimedTile(tiles[i], int(chosen[i]), int(blocks[i]), float(time[i]), float(flops[i]))
 
     def _coalesced(self, instruction: Instruction, sizes: list[Array], each: int) -> Array:
         """The used share of the bytes moved: memory is moved in whole cache lines."""

@@ -9,7 +9,7 @@ from irscope.ops import hlo
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ArrayForm:
     """Sizes, and the dimensions in memory order, the minor one first."""
 
     dims: tuple[int, ...]
@@ -21,18 +21,18 @@ class Form:
         return tuple(self.dims[d] for d in self.minor)
 
 
-def form_of(instruction: Instruction) -> Form:
+def form_of(instruction: Instruction) -> ArrayForm:
     """The form of an array."""
-    return Form(instruction.dims, instruction.minor)
+    return ArrayForm(instruction.dims, instruction.minor)
 
 
-def reform(instruction: Instruction, form: Form) -> Instruction:
+def reform(instruction: Instruction, form: ArrayForm) -> Instruction:
     """Set the form of an array; its element type stays."""
     assert isinstance(instruction.type, TensorType)
     instruction.set_type(TensorType(instruction.type.dtype, form.dims, Layout(form.minor)))
     return instruction
 
 
-def bitcast_of(source: Instruction, form: Form) -> Instruction:
+def bitcast_of(source: Instruction, form: ArrayForm) -> Instruction:
     """A bitcast of an array."""
     return reform(Instruction(hlo.bitcast, source.type, (source,)), form)

@@ -24,7 +24,7 @@ CONCATENATED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DotSide:
     """The properties of one side of a dot: the dimension that is kept, the one that may be in two places (-1: none), and the size of the
     contracting one. ``DotProperties`` of triton_tiling_propagation.h."""
 
@@ -37,7 +37,7 @@ Orders = list[Order]
 """One for each operand, or one for the result."""
 
 
-def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | No:
+def to_operands(instruction: Instruction, order: Order, side: DotSide) -> Orders | No:
     """The orders of an instruction's operands, given that of its result; or the refusal."""
     op = instruction.op
     if op is not hlo.parameter and any(user.op in (hlo.concatenate, hlo.dynamic_slice) for user in instruction.users):
@@ -212,7 +212,7 @@ def _drops_part(placed: list[list[int]], pieces: list[Piece], order: Order) -> b
     return any(label in labels and any(n not in kept and pieces[n].count > 1 for n in numbers) for label, numbers in order.by_label.items())
 
 
-def _unconcatenated(instruction: Instruction, order: Order, side: Side) -> Orders | No:
+def _unconcatenated(instruction: Instruction, order: Order, side: DotSide) -> Orders | No:
     along = Concatenate.of(instruction).axis
     if len(order.by_label.get(side.kept, ())) > 1:
         return No(rules.SPLIT_CONCATENATION)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from irscope.fusion.xla.gemm.carry import Side
+from irscope.fusion.xla.gemm.carry import DotSide
 from irscope.fusion.xla.gemm.orders import Order, frozen, order_of, strides_of
 from irscope.fusion.xla.gemm.rules import DYNAMIC_SLICE, PARAMETERS, READERS, No
 from irscope.fusion.xla.gemm.splits import NO_SPLIT
@@ -62,13 +62,13 @@ class Kernel:
         return made
 
 
-def side_of(dot: Instruction, number: int) -> Side:
+def side_of(dot: Instruction, number: int) -> DotSide:
     """The properties of an operand of a dot; of a scaled dot the third and fourth are the scales."""
     operand, attrs, side = dot.operands[number], Dot.of(dot), min(number, 1)
     batch, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
     kept = [d for d in range(len(operand.dims)) if d not in contracted and d not in batch]
     only = kept[0] if len(kept) == 1 else -1
-    return Side(only, only if number == 0 and not batch else -1, prod(operand.dims[d] for d in contracted))
+    return DotSide(only, only if number == 0 and not batch else -1, prod(operand.dims[d] for d in contracted))
 
 
 def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
@@ -95,7 +95,7 @@ class _Node:
     operands: list[int] = field(default_factory=list)
 
 
-def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device, asked: list[Asked]) -> tuple[list[_Node], int]:
+def _tree(top: _Node, limit: int | None, side: DotSide, split: int, device: Device, asked: list[Asked]) -> tuple[list[_Node], int]:
     """The instructions to compute in the kernel for an operand, breadth first, and the split of the rows that they require.
 
     One that would make the kernel read too many arrays waits until others have reduced their number.
@@ -158,7 +158,7 @@ def _copied(nodes: list[_Node], kernel: Kernel) -> Instruction:
 def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) -> None:
     """Fuse the user of the dot, as long as there is only one, with the other operands that it reads."""
     dot = kernel.dot
-    side = Side(-1, 0 if split > NO_SPLIT else -1, side_of(dot, 0).contracted)
+    side = DotSide(-1, 0 if split > NO_SPLIT else -1, side_of(dot, 0).contracted)
     last, order = dot, order_of(dot)
     while True:
         kernel.output = last

@@ -34,7 +34,7 @@ PRODUCTS = hlo.named("dot scaled-dot")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GemmSettings:
     """XLA's options: whether a dot without anything to fuse becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
     size below which none is made; ``search`` finds the kernel of a dot in another way, as the pass's second version does (off by default:
     ``benchmarks/xla_gemm/search.py``). ``simplified`` says that XLA's simplifier has run, so that the remaining dots with a vector stay."""
@@ -45,7 +45,7 @@ class Settings:
     simplified: bool = True
 
 
-DEFAULT = Settings()
+DEFAULT = GemmSettings()
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Product:
         return self.no is None
 
 
-def product_of(dot: Instruction, computation: Computation, device: Device, settings: Settings = DEFAULT) -> Product:
+def product_of(dot: Instruction, computation: Computation, device: Device, settings: GemmSettings = DEFAULT) -> Product:
     """XLA's decision on a dot of a computation in its current state."""
     if dot.op is hlo.dot:
         if (small := _small(dot)) < settings.small and dot.dtype in LOOPED:
@@ -101,7 +101,7 @@ def _has_vector(dot: Instruction) -> bool:
                for operand, batch, contracted in zip(dot.operands, attrs.batch_dims, attrs.contracting_dims, strict=False))
 
 
-def rewrite(computation: Computation, device: Device, settings: Settings = DEFAULT) -> list[Product]:
+def rewrite(computation: Computation, device: Device, settings: GemmSettings = DEFAULT) -> list[Product]:
     """Replace the dots of a computation by Triton kernels, in post-order, as XLA does; returns the decision on each."""
     if bails_out(device):
         return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from irscope.fusion.xla.gemm.carry import Side
+from irscope.fusion.xla.gemm.carry import DotSide
 from irscope.fusion.xla.gemm.grow import side_of
 from irscope.fusion.xla.gemm.orders import Order, Strides, order_of, strides_of
 from irscope.fusion.xla.gemm.rules import READERS, No
@@ -20,7 +20,7 @@ from irscope.ops.attributes import Dot
 
 
 @dataclass(slots=True)
-class Scope:
+class SteppedScope:
     """One operand of the dot with all its producers, or its result: strides by instruction, and the arrays that are read."""
 
     strides: dict[Instruction, Strides] = field(default_factory=dict)
@@ -28,14 +28,14 @@ class Scope:
     split: int = NO_SPLIT
 
 
-def operand_steps(dot: Instruction, number: int) -> Scope | No:
+def operand_steps(dot: Instruction, number: int) -> SteppedScope | No:
     """How a kernel steps over the producers of a dot's operand, up to the parameters of the computation; or why it cannot."""
     operand = dot.operands[number]
     return _stepped(operand, {operand: order_of(operand)}, side_of(dot, number), NO_SPLIT, dot)
 
 
-def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, split: int, dot: Instruction) -> Scope | No:
-    scope = Scope(split=split)
+def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: DotSide, split: int, dot: Instruction) -> SteppedScope | No:
+    scope = SteppedScope(split=split)
     queue, seen = deque((origin,)), {origin}
     while queue:
         instruction = queue.popleft()
@@ -54,16 +54,16 @@ def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, 
     return scope
 
 
-def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
+def steps(dot: Instruction, root: Instruction) -> list[SteppedScope] | No:
     """How a kernel with the result ``root`` steps over each operand of a dot, then over its result and its other operands; or why
     it cannot. XLA also runs it on a dot that is in no kernel yet."""
-    scopes: list[Scope] = []
+    scopes: list[SteppedScope] = []
     for number in range(len(dot.operands)):
         scope = operand_steps(dot, number)
         if isinstance(scope, No):
             return scope
         scopes.append(scope)
-    side = Side(-1, 0 if scopes[0].split > NO_SPLIT else -1, side_of(dot, 0).contracted)
+    side = DotSide(-1, 0 if scopes[0].split > NO_SPLIT else -1, side_of(dot, 0).contracted)
     output, split = dot, scopes[0].split
     orders = {dot: order_of(dot)}
     while output is not root:
@@ -75,7 +75,7 @@ def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
             return found
         split, orders[user] = found.split, found.orders[0]
         output = user
-    result = Scope({output: strides_of(orders[output])}, split=split)
+    result = SteppedScope({output: strides_of(orders[output])}, split=split)
     if output is not dot:
         above = _stepped(output, orders, side, split, dot)
         if isinstance(above, No):

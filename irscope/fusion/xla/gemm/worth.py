@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.fusion.xla.gemm.carry import Orders, Side, to_operands, to_result
+from irscope.fusion.xla.gemm.carry import DotSide, Orders, to_operands, to_result
 from irscope.fusion.xla.gemm.orders import Order
 from irscope.fusion.xla.gemm.rules import INPUT, INPUT_PRODUCT, INPUT_SHARED, OUTPUT, PAD, POWER, REDUCTION, SEVERAL_INPUTS, TUPLE, No
 from irscope.fusion.xla.gemm.splits import combined, split_by
@@ -32,7 +32,7 @@ class Carried:
     split: int
 
 
-def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = True) -> Carried | No:
+def carried(instruction: Instruction, order: Order, side: DotSide, upwards: bool = True) -> Carried | No:
     """Propagate an order through an instruction, as far as a kernel can follow it; does not test for a gain."""
     orders = to_operands(instruction, order, side) if upwards else to_result(instruction, order)
     if isinstance(orders, No):
@@ -49,7 +49,7 @@ def within(found: Carried | No, split: int) -> Carried | No:
     return both if isinstance(both, No) else Carried(found.orders, both)
 
 
-def as_input(instruction: Instruction, order: Order, side: Side, device: Device) -> Carried | No:
+def as_input(instruction: Instruction, order: Order, side: DotSide, device: Device) -> Carried | No:
     """How an operand of the kernel propagates the orders if it is fused into it, or why it is not fused."""
     found = _unfit(instruction, device) or carried(instruction, order, side)
     if isinstance(found, No):
@@ -61,7 +61,8 @@ def as_input(instruction: Instruction, order: Order, side: Side, device: Device)
     return found
 
 
-def as_output(instruction: Instruction, source: Instruction, order: Order, side: Side, device: Device, root: Instruction) -> Carried | No:
+def as_output(instruction: Instruction, source: Instruction, order: Order, side: DotSide, device: Device,
+              root: Instruction) -> Carried | No:
     """The same for ``instruction``, the only user of ``source``, which the kernel computes."""
     found = _unfit(instruction, device) or carried(instruction, order, side, upwards=False)
     if isinstance(found, No):
@@ -89,7 +90,7 @@ def _unfit(instruction: Instruction, device: Device) -> No | None:
     return lacking(instruction, device)
 
 
-def _repeats(instruction: Instruction, orders: Orders, side: Side, device: Device) -> bool:
+def _repeats(instruction: Instruction, orders: Orders, side: DotSide, device: Device) -> bool:
     """Whether one of two operands of an elementwise operation is a broadcast parameter or constant, which costs nothing to read."""
     if not instruction.is_elementwise or len(instruction.operands) != 2:
         return False
@@ -105,7 +106,7 @@ def more_bytes(instruction: Instruction) -> int | None:
     return sum(operand.size for operand in instruction.operands) - instruction.size
 
 
-def is_worth_reading(instruction: Instruction, side: Side) -> bool:
+def is_worth_reading(instruction: Instruction, side: DotSide) -> bool:
     """XLA's ``IsInputWorthFusing``: whether the kernel reads little more if it computes an instruction, or is its only user."""
     more, operands = more_bytes(instruction), instruction.operands
     if more is None:
@@ -119,7 +120,7 @@ def is_worth_reading(instruction: Instruction, side: Side) -> bool:
     return instruction.op is not hlo.multiply and all(o.op in (hlo.parameter, hlo.constant) and len(o.users) <= 1 for o in operands)
 
 
-def _cuts_shared(cut: Instruction, side: Side) -> bool:
+def _cuts_shared(cut: Instruction, side: DotSide) -> bool:
     """Whether a slice reads a value, transposed or not, that has other users, and not all of them are slices of the same sizes, which
     another pass joins. Compilations showed that reshapes and bitcasts in between are refused."""
     source = cut.operands[0]
