@@ -82,11 +82,10 @@ def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVer
 
 def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str]:
     """The log's reason for an edge that is not fused, and the times that it compared."""
-    refusals = run.refusals
-    step = refusals.pairs.get((producer, consumer)) or refusals.producers.get(producer)
+    step = run.pairs.get((producer, consumer)) or run.producers.get(producer)
     if step is not None:
         return step.words, ""
-    priority: LoggedStep | None = refusals.priorities.get(producer)
+    priority: LoggedStep | None = run.priorities.get(producer)
     if priority is not None and priority.times is not None and priority.times[0] > priority.times[1]:
         return None, f"XLA expects a loss: {priority.times[0]:g} us fused, {priority.times[1]:g} us apart"
     return None, ""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from irscope.fusion.closure import closure
 from irscope.fusion.logs.events import LoggedStep
@@ -18,27 +18,21 @@ class Cluster:
     members: set[Node]
 
 
-@dataclass(slots=True, eq=False)
-class Refusals:
-    """Why instructions were not fused: by producer and consumer, and by producer alone; the last reason counts."""
-
-    pairs: dict[tuple[Node, Node], LoggedStep] = field(default_factory=dict)
-    producers: dict[Node, LoggedStep] = field(default_factory=dict)
-    priorities: dict[Node, LoggedStep] = field(default_factory=dict)
-
-
 class Replay:
     """The steps of one run on the graphs of a module.
 
     ``known`` are the instructions of the text that the log mentions, ``unknown`` the names in it that neither the text has nor the log
-    created.
+    created. ``pairs``, ``producers`` and ``priorities`` say why instructions were not fused: by producer and consumer, by producer
+    alone, and by the times that XLA compared; the last reason counts.
     """
 
     def __init__(self, graphs: Sequence[Graph], steps: Sequence[LoggedStep]) -> None:
         self.graphs = graphs
         self.home = {node: Cluster(node, {node}) for graph in graphs for node in graph.nodes}
         self.named = {node.name: cluster for node, cluster in self.home.items()}
-        self.refusals = Refusals()
+        self.pairs: dict[tuple[Node, Node], LoggedStep] = {}
+        self.producers: dict[Node, LoggedStep] = {}
+        self.priorities: dict[Node, LoggedStep] = {}
         self.known: set[Node] = set()
         self.unknown: set[str] = set()
         for step in steps:
@@ -54,13 +48,13 @@ class Replay:
             second.members |= first.members
             self.named[step.made] = second
         elif second is None:
-            self.refusals.producers[first.root] = step
+            self.producers[first.root] = step
         elif step.times is not None:
-            self.refusals.priorities[first.root] = step
+            self.priorities[first.root] = step
         else:
             for member in second.members:
                 if first.root in member.operands:
-                    self.refusals.pairs[first.root, member] = step
+                    self.pairs[first.root, member] = step
 
     def _cluster(self, name: str) -> Cluster | None:
         found = self.named.get(name)

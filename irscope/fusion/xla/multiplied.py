@@ -86,9 +86,8 @@ def products_of(module: Module, device: Device, rewritten: Module | None = None)
     ``rewritten`` is the module as XLA's GPU compiler rewrites it. Without it, a text from before the rewriting is rewritten as XLA does for
     every target.
     """
-    if not module.dialect.primitive or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
-        return Multiplied((), ())
-    if not any(node.op is hlo.dot for graph in module.graphs.values() for node in graph.nodes):
+    if not module.dialect.primitive or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device) \
+            or not any(node.op is hlo.dot for graph in module.graphs.values() for node in graph.nodes):
         return Multiplied((), ())
     products: list[Product] = []
     edges: list[ProductEdge] = []
