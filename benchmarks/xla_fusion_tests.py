@@ -1,4 +1,4 @@
-"""How often irscope decides as XLA's own tests of its fusion passes want: ``python benchmarks/xla_fusion_tests.py CORPUS``.
+"""How often irscope decides as XLA's own tests of its fusion passes want: ``python -m benchmarks.xla_fusion_tests CORPUS``.
 
 CORPUS has a folder for each case, called FAMILY__TEST, with ``before.hlo`` and ``expected.json``: whether the pass changed the module
 (``pass_changed_module``), what functions answered (``predicate_results``), the test's assertions and FileCheck lines, verbatim.
@@ -18,16 +18,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from xla_tests import gemm, older
-from xla_tests.any_rules import AnyRules
-from xla_tests.matchers import fits, opcode, parsed
-from xla_tests.predicates import answer, is_answered
-from xla_tests.printing import Checked, Metadata, check, no_metadata, printed
-
+from benchmarks.xla_tests import gemm, older
+from benchmarks.xla_tests.any_rules import AnyRules
+from benchmarks.xla_tests.matchers import fits, opcode, parsed
+from benchmarks.xla_tests.predicates import answer, is_answered
+from benchmarks.xla_tests.printing import Checked, Metadata, check, no_metadata, printed
 from irscope.api import load
 from irscope.fusion.xla import cpu, gpu, softmax
 from irscope.fusion.xla.copying import fuse_copies
-from irscope.fusion.xla.gemm.products import Settings, rewrite
+from irscope.fusion.xla.gemm.products import GemmSettings, rewrite
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_outputs import has_outputs, join_kernels, kind
@@ -91,7 +90,7 @@ def by_softmax(module: Module) -> Result:
     return Result(made, any(done))
 
 
-def by_products(module: Module, settings: Settings) -> Result:
+def by_products(module: Module, settings: GemmSettings) -> Result:
     """The rewriter of matrix products, on the device that its tests run it for."""
     made = [marked(module, Computation.of(graph)) for graph in computations(module)]
     done = [product for computation in made for product in rewrite(computation, DEVICES["a100"], settings) if product.is_made]
@@ -241,8 +240,8 @@ def by_answers(module: Module, assertions: list[str]) -> Verdict:
     """What the rewriter of normalisations answers for each instruction, and whether it refuses a device."""
     verdict = Verdict()
     instructions = Computation.of(computations(module)[-1]).post_order()
-    matcher = softmax.Matcher()
-    refused = [d.words for d in map(matcher.decide, instructions) if isinstance(d, softmax.Refused)]
+    matcher = softmax.DiamondFinder()
+    refused = [d.words for d in map(matcher.decide, instructions) if isinstance(d, softmax.NoDiamond)]
     for assertion in assertions:
         wanted = DECISIONS.findall(assertion)
         if "FAILED_PRECONDITION" in assertion:

@@ -1,6 +1,6 @@
 """How often irscope makes the Triton kernels of products that XLA makes, over folders with XLA's dumps.
 
-``python benchmarks/xla_gemm_kernels.py DEVICE FOLDER...``. A FOLDER has a folder for each program with dumps from before and after XLA's
+``python -m benchmarks.xla_gemm_kernels DEVICE FOLDER...``. A FOLDER has a folder for each program with dumps from before and after XLA's
 pass ``triton-gemm-rewriter`` (``XLA_FLAGS="--xla_dump_to=D --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*triton-gemm-rewriter.*"``;
 jaxlib 0.10.2's plugin compiles without a device for a target text, too). DEVICE is h100, a100, b200 or a target text. Told of all programs:
 
@@ -23,9 +23,10 @@ from collections.abc import Hashable
 from pathlib import Path
 
 import irscope
+from benchmarks.xla_gemm.hoist import hoist_bitcasts
+from benchmarks.xla_gemm.search import searched
 from irscope.fusion.xla.early_gpu import rewritten
-from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
-from irscope.fusion.xla.gemm.products import PRODUCTS, Product, Settings, rewrite
+from irscope.fusion.xla.gemm.products import PRODUCTS, GemmSettings, Product, rewrite
 from irscope.fusion.xla.gpu_device import Device, device_named
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.multiplied import products_of
@@ -100,7 +101,7 @@ def named(instruction: Instruction) -> str:
     return next((f"gemm_fusion_{i.name}" for i in instruction.body.instructions if i.op in PRODUCTS), instruction.name)
 
 
-def judged(folder: Path, device: Device, settings: Settings) -> tuple[bool, Counter[str], list[str]] | None:
+def judged(folder: Path, device: Device, settings: GemmSettings) -> tuple[bool, Counter[str], list[str]] | None:
     """Whether the kernels are the same, the counts of words, and what differs; None where a dump is missing."""
     before = next(iter(sorted(folder.glob("*before_triton-gemm-rewriter*.txt"))), None)
     if before is None:
@@ -125,7 +126,7 @@ def judged(folder: Path, device: Device, settings: Settings) -> tuple[bool, Coun
         count += Counter(raw=1, early=alike)
         told += [] if alike else ["early: other kernels"]
     log = folder / "vlog.txt"
-    if log.is_file() and not settings.by_tiles:
+    if log.is_file() and settings.search is None:
         mine, its = words(products), logged(log.read_text(errors="replace"))
         count += Counter(right=sum((mine & its).values()), logged=sum(its.values()), more=sum((mine - its).values()))
         told += [f"words only here: {key}" for key in mine - its] + [f"words only XLA: {key}" for key in its - mine]
@@ -141,7 +142,7 @@ def main() -> None:
     device = device_named(args.device)
     total: Counter[str] = Counter()
     for folder in (program for top in args.folder for program in sorted(top.iterdir()) if program.is_dir()):
-        found = judged(folder, device, Settings(by_tiles=args.second))
+        found = judged(folder, device, GemmSettings(search=searched if args.second else None))
         if found is None:
             continue
         same, count, told = found

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import re
 
+from benchmarks.xla_gemm.search import searched
 from irscope.fusion.xla.gemm.grow import LIMIT
 from irscope.fusion.xla.gemm.orders import Stride
-from irscope.fusion.xla.gemm.products import SMALL, Settings
+from irscope.fusion.xla.gemm.products import SMALL, GemmSettings
 from irscope.fusion.xla.gemm.rules import No
-from irscope.fusion.xla.gemm.steps import Scope, operand_steps
+from irscope.fusion.xla.gemm.steps import SteppedScope, operand_steps
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.ops import hlo
 
@@ -22,13 +23,13 @@ OPERANDS = re.compile(r"EXPECT_LE\(module->entry_computation\(\)->root_instructi
                       r"TritonFusionAnalysis::kMaxParameterPerDotOperand ([*+]) (\d+)\)")
 
 
-def settings_of(test: str) -> list[Settings]:
+def settings_of(test: str) -> list[GemmSettings]:
     """The options that a test's fixture sets, once for each version of the pass that it runs. Its name is that of the fixture, a dot, and
     its own; the fixture's base turns off kernels of bare products and takes products of any size."""
     fixture = test.split(".")[0]
     if fixture == "SmallDotGemmFusionTest":
-        return [Settings(any_product=False, small=SMALL)]
-    first, second = Settings(any_product=False, small=0), Settings(any_product=False, small=0, by_tiles=True)
+        return [GemmSettings(any_product=False, small=SMALL)]
+    first, second = GemmSettings(any_product=False, small=0), GemmSettings(any_product=False, small=0, search=searched)
     return {"GemmFusionTestVersioned": [first, second], "GemmFusionTestV2": [second]}.get(fixture, [first])
 
 
@@ -45,7 +46,8 @@ def told(assertion: str, computations: list[Computation]) -> str | None:
     root = computations[-1].root
     if found := PARAMETERS.search(assertion):
         scope = operand_steps(_dot(computations[-1]), SCOPES[found[1]])
-        return "" if isinstance(scope, Scope) and len(scope.parameters) == int(found[2]) else f"not {found[2]} parameters of {found[1]}"
+        is_so = isinstance(scope, SteppedScope) and len(scope.parameters) == int(found[2])
+        return "" if is_so else f"not {found[2]} parameters of {found[1]}"
     if found := OPCODE.search(assertion):
         return "" if root.op.name == found[1].lower() else f"the root is a {root.op.name}"
     if KIND.search(assertion):
@@ -62,7 +64,7 @@ def _dot(computation: Computation) -> Instruction:
     return next(i for body in bodies for i in body.instructions if i.op is hlo.dot)
 
 
-def _stretches(scope: Scope, parameter: int, dimension: int) -> list[Stride]:
+def _stretches(scope: SteppedScope, parameter: int, dimension: int) -> list[Stride]:
     read = [p for p in scope.strides if p.op is hlo.parameter]
     assert parameter == 0 and len(read) == 1
     return list(scope.strides[read[0]].get(dimension, ()))

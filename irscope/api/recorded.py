@@ -13,7 +13,7 @@ from irscope.formats.inductor.lines import CandidateLines
 from irscope.formats.inductor.log_sections import read_log
 from irscope.formats.inductor.recorded_kernels import fits
 from irscope.formats.inductor.scheduler import SchedulerNode, read_nodes
-from irscope.fusion.recorded import FusionRecord, Refused, with_record
+from irscope.fusion.recorded import FusionRecord, LoggedRefusal, with_record
 from irscope.graph import Module, Reading
 from irscope.source import SourceText, UserError
 from irscope.source.files import read_bytes
@@ -41,7 +41,7 @@ def _with_record(module: Module, path: str) -> Module:
     nodes = _scheduled(module)
     after = _after(path, nodes)
     runs = [(file, run) for file, run in _runs(path) if fits(run, nodes)]
-    refusals = tuple(Refused(d.a, d.b, d.reason or "", d.place) for _, run in runs for d in run.refusals())
+    refusals = tuple(LoggedRefusal(d.a, d.b, d.reason or "", d.place) for _, run in runs for d in run.refusals())
     files = tuple(dict.fromkeys([*([after[0]] if after is not None else []), *(file for file, _ in runs)]))
     if after is None and not runs:
         return module

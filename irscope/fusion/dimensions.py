@@ -54,28 +54,15 @@ def unmodified_places(before: Dims, after: Dims, chosen: Dims) -> list[int] | No
 
 def inserted_or_deleted(before: Dims, after: Dims) -> tuple[list[int], list[int]] | None:
     """(deleted, inserted) dimensions of size 1, if a reshape does nothing else; None otherwise."""
-    deleted: list[int] = []
-    inserted: list[int] = []
-    last = (-1, -1)
-    for p in [*unmodified(before, after), (len(before), len(after))]:
-        for d in range(last[0] + 1, p[0]):
-            if before[d] != 1:
-                return None
-            deleted.append(d)
-        for d in range(last[1] + 1, p[1]):
-            if after[d] != 1:
-                return None
-            inserted.append(d)
-        last = p
-    return deleted, inserted
+    same = dict(unmodified(before, after))
+    deleted = [d for d in range(len(before)) if d not in same]
+    inserted = [d for d in range(len(after)) if d not in same.values()]
+    return (deleted, inserted) if all(before[d] == 1 for d in deleted) and all(after[d] == 1 for d in inserted) else None
 
 
 def inverse(order: Dims) -> tuple[int, ...]:
     """The inverse of a permutation."""
-    made = [0] * len(order)
-    for i, d in enumerate(order):
-        made[d] = i
-    return tuple(made)
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def is_sorted(dims: Dims) -> bool:

@@ -1,11 +1,13 @@
 """Kernels under construction by a policy: their nodes, their users, and how each user reads a value."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from heapq import heapify, heappop, heappush
 
+from irscope.fusion.closure import closure
 from irscope.fusion.plan import Group
-from irscope.fusion.views import Chain, Repeat
+from irscope.fusion.views import VIEWS, Chain, Repeat
 from irscope.graph import Graph, Node, TensorType
 from irscope.ops import hlo
 
@@ -64,7 +66,6 @@ class Drafts:
         self.all: list[Draft] = []
         self._readers: list[dict[Draft, list[Reach]]] = [{} for _ in graph.nodes]
         self._stored = [False] * len(graph.nodes)
-        self._result = [False] * len(graph.nodes)
         self._sources: dict[Node, Draft] = {}
         self._pending: dict[Draft, set[Node]] = {}
         self.group_of: dict[Draft, Group] = {}
@@ -100,13 +101,10 @@ class Drafts:
 
     def store(self, node: Node) -> None:
         """Mark a node as stored: its value is a result or part of a tuple, so it needs its own memory."""
-        self._stored[node.index] = self._result[node.index] = True
+        self._stored[node.index] = True
 
     def is_stored(self, node: Node) -> bool:
         return self._stored[node.index]
-
-    def is_result(self, node: Node) -> bool:
-        return self._result[node.index]
 
     def widen(self, draft: Draft, axes: tuple[int, ...]) -> None:
         """Append the axes of a row to a kernel over rows: what it has read so far is one value a row."""
@@ -139,17 +137,13 @@ class Drafts:
                 return True
             for output in (*draft.outputs, *self._tokens(draft)):
                 if output.index < limit:
-                    stack.extend(self._beyond(output))
+                    stack.extend(self._readers[output.index])
         return False
 
     @staticmethod
     def _tokens(draft: Draft) -> list[Node]:
         """The non-array results of an operator: users of a token wait for everything that the token waits for."""
         return [node for node in draft.nodes if not isinstance(node.type, TensorType)] if draft.kind == "whole" else []
-
-    def _beyond(self, node: Node) -> list[Draft]:
-        """The kernels that read a node, directly or through tuples and their elements."""
-        return list(self._readers[node.index])
 
     # ---- the result
 
@@ -165,9 +159,7 @@ class Drafts:
         waiting: dict[Draft, int] = {}
         users: dict[Draft, list[Draft]] = {draft: [] for draft in self.all}
         for draft in self.all:
-            before = {made[n] for n in inputs[draft] if n in made} - {draft}
-            for node in inputs[draft]:
-                before |= {made[n] for n in _behind(node) if n in made and made[n] is not draft}
+            before = {made[n] for node in inputs[draft] for n in _behind(node) if n in made} - {draft}
             waiting[draft] = len(before)
             for earlier in before:
                 users[earlier].append(draft)
@@ -202,16 +194,9 @@ class Drafts:
         return [*order, *sorted(found - order.keys(), key=lambda n: n.index)]
 
 
-def _behind(node: Node) -> list[Node]:
+def _behind(node: Node) -> Iterator[Node]:
     """The nodes whose memory a view, a tuple element or a tuple refers to."""
-    found: list[Node] = []
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        if top.op in (hlo.reshape, hlo.transpose, hlo.slice, hlo.reverse, hlo.broadcast, hlo.get_tuple_element, hlo.tuple):
-            stack.extend(top.operands)
-        found.append(top)
-    return found
+    return closure([node], lambda n: n.operands if n.op in VIEWS or n.op in (hlo.get_tuple_element, hlo.tuple) else ())
 
 
 def _outermost(chain: Chain | None, step: Repeat) -> Chain:

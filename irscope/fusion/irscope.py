@@ -17,6 +17,7 @@ are strides over their loops, because then each value is computed once and kept.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from math import prod
 
@@ -65,7 +66,7 @@ def _planned(graph: Graph, thorough: bool) -> tuple[_Planner, list[Group] | None
 class _Planner:
     """Plans one graph; ``drafts`` holds the kernels so far and the users of each node."""
 
-    def __init__(self, graph: Graph, thorough: bool = False) -> None:
+    def __init__(self, graph: Graph, thorough: bool) -> None:
         self.graph = graph
         self.alive = live(graph)
         self.drafts = Drafts(graph, thorough)
@@ -121,13 +122,13 @@ class _Planner:
                 draft.outputs.setdefault(node, None)
             draft.nodes[node] = None
             for reader in self.drafts.readers(node):
-                self._refuse(node, reader, Refusal.SEVERAL_RESULTS)
+                self.refusals[node, reader] = Refusal.SEVERAL_RESULTS
 
     def _free(self, node: Node) -> None:
         """Movement and iota: each kernel that reads one reads through it."""
         drafts = self.drafts
         in_memory = any(reach in (WHOLE, BEHIND) for reaches in drafts.readers(node).values() for reach in reaches)
-        if drafts.is_result(node) or (in_memory and not node.operands):
+        if drafts.is_stored(node) or (in_memory and not node.operands):
             self._start("map", node)
             return
         unstrided = [draft for draft, reaches in drafts.readers(node).items() if any(_breaks_strides(node, reach) for reach in reaches)]
@@ -136,7 +137,7 @@ class _Planner:
             self._start("map", node)
         for draft, reaches in drafts.readers(node).items():
             if draft in unstrided and stored:
-                self._refuse(node, draft, Refusal.REORDERED)
+                self.refusals[node, draft] = Refusal.REORDERED
                 continue
             draft.moved = draft.moved or draft in unstrided
             if any(reach not in (WHOLE, BEHIND) for reach in reaches):
@@ -152,18 +153,15 @@ class _Planner:
         if draft is None:
             self._start("map", node)
         else:
-            self._join(node, draft)
+            draft.nodes[node] = None
+            self._operands(node, draft, self.drafts.readers(node)[draft])
 
     def _multiplier(self, node: Node) -> None:
         """A contraction, convolution or window: takes the one pointwise kernel over its result as epilogue."""
         kind = MULTIPLIERS[node.op]
-        draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach))
-        if draft is None:
-            draft = self._start(kind, node, reach_operands=False)
-        else:
-            draft.kind, draft.anchor = kind, node
-            draft.nodes[node] = None
-        draft.anchor = node
+        draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach)) or self._start(kind, node, reach_operands=False)
+        draft.kind, draft.anchor = kind, node
+        draft.nodes[node] = None
         for operand in node.operands:
             self.drafts.reach(operand, draft, WHOLE)
 
@@ -203,7 +201,7 @@ class _Planner:
         for operand in node.operands:
             self.drafts.reach(operand, draft, WHOLE)
         for reader in self.drafts.readers(node):
-            self._refuse(node, reader, Refusal.STANDS_ALONE)
+            self.refusals[node, reader] = Refusal.STANDS_ALONE
 
     # ---- rows and reductions
 
@@ -234,9 +232,8 @@ class _Planner:
 
     def _strided_reduction(self, node: Node) -> None:
         x, init = node.operands
-        draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach))
-        if draft is None:
-            draft = self._start("reduction", node, reach_operands=False)
+        draft = self._home(node, lambda draft, reach: epilogue_fits(node, draft, reach)) \
+            or self._start("reduction", node, reach_operands=False)
         draft.kind, draft.anchor = "reduction", node
         draft.nodes[node] = None
         self.drafts.reach(x, draft, MOVED)
@@ -250,13 +247,12 @@ class _Planner:
         for operand in node.operands:
             self.drafts.reach(operand, draft, Chain(Repeat(draft.space)) if dims_of(operand) == () else MOVED)
         for reader in self.drafts.readers(node):
-            self._refuse(node, reader, Refusal.STANDS_ALONE)
+            self.refusals[node, reader] = Refusal.STANDS_ALONE
 
     # ---- which kernel may take a node
 
-    def _home(self, node: Node, fits: object) -> Draft | None:
+    def _home(self, node: Node, fits: Callable[[Draft, Reach], Refusal | None]) -> Draft | None:
         """The kernel that can compute a node: its only reader, or the first of several that may store it for the others."""
-        assert callable(fits)
         readers = self.drafts.readers(node)
         only = len(readers) == 1 and not self.drafts.is_stored(node)
         found: Draft | None = None
@@ -268,12 +264,9 @@ class _Planner:
                 refusal = self._cannot_store_too(node, draft, reaches)
             if refusal is None and found is None:
                 found = draft
-            elif refusal is not None:
-                self._refuse(node, draft, refusal)
             else:
-                self._refuse(node, draft, Refusal.STORED_FOR_OTHERS)
+                self.refusals[node, draft] = refusal or Refusal.STORED_FOR_OTHERS
         if found is not None and not only:
-            assert found is not None
             found.outputs.setdefault(node, next(r for r in readers[found] if isinstance(r, Chain | None)))
         return found
 
@@ -305,10 +298,6 @@ class _Planner:
             self._operands(node, draft, [None])
         return draft
 
-    def _join(self, node: Node, draft: Draft) -> None:
-        draft.nodes[node] = None
-        self._operands(node, draft, self.drafts.readers(node)[draft])
-
     def _operands(self, node: Node, draft: Draft, reaches: list[Reach]) -> None:
         for operand in node.operands:
             for reach in reaches:
@@ -319,15 +308,10 @@ class _Planner:
                 else:
                     self.drafts.reach(operand, draft, _scalar_step(operand, draft, reach))
 
-    def _refuse(self, node: Node, draft: Draft, refusal: Refusal) -> None:
-        self.refusals[node, draft] = refusal
-
 
 def is_free(node: Node) -> bool:
     """Whether a node costs nothing where it is read: movement that strides describe, iota, and scalars of little work."""
-    if node.op in VIEWS or node.op is hlo.iota:
-        return True
-    return node.op.kind is Kind.LEAF and not node.operands
+    return node.op in VIEWS or node.op is hlo.iota or (node.op.kind is Kind.LEAF and not node.operands)
 
 
 def _breaks_strides(node: Node, reach: Reach) -> bool:

@@ -10,14 +10,14 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PolicyOrigin:
     """The policy of the compiler that a text comes from, and ``why`` it is that one."""
 
     policy: str
     why: str
 
 
-def origin_of(module: Module, device: str | None = None) -> Origin:
+def origin_of(module: Module, device: str | None = None) -> PolicyOrigin:
     """The policy of a module: that of its format's compiler; of the one for GPUs where the text shows that it is of a GPU, or where a
     device is named."""
     dialect = module.dialect
@@ -25,6 +25,6 @@ def origin_of(module: Module, device: str | None = None) -> Origin:
     if dialect.gpu_policy:
         sign = f"--device {device}" if device is not None else dialect.gpu_sign(module) if dialect.gpu_sign is not None else ""
         if sign:
-            return Origin(dialect.gpu_policy, f"{article} {dialect.module} of a GPU ({sign})")
-        return Origin(dialect.default_policy, f"{article} {dialect.module}, and nothing in it shows a GPU")
-    return Origin(dialect.default_policy, f"{article} {dialect.module}")
+            return PolicyOrigin(dialect.gpu_policy, f"{article} {dialect.module} of a GPU ({sign})")
+        return PolicyOrigin(dialect.default_policy, f"{article} {dialect.module}, and nothing in it shows a GPU")
+    return PolicyOrigin(dialect.default_policy, f"{article} {dialect.module}")

@@ -29,7 +29,7 @@ CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class LoggedRefusal:
     """Two names of the log (``op3``, or fused ``op0_op3``), the reason in its own words, and the line of the compiler that decided."""
 
     a: str
@@ -44,7 +44,7 @@ class FusionRecord:
 
     compiler: str
     groups: tuple[tuple[str, ...], ...]
-    refusals: tuple[Refused, ...] = ()
+    refusals: tuple[LoggedRefusal, ...] = ()
     files: tuple[str, ...] = ()
 
 
@@ -80,7 +80,7 @@ def record_of_log(module: Module, log: FusionLog) -> FusionRecord | None:
             first += second
             home.update(dict.fromkeys(second, first))
     groups = {id(group): tuple(group) for group in home.values()}
-    refusals = tuple(Refused(s.producer, s.consumer, s.words) for s in log.runs[best] if s.made is None and s.words)
+    refusals = tuple(LoggedRefusal(s.producer, s.consumer, s.words) for s in log.runs[best] if s.made is None and s.words)
     return FusionRecord(log.compiler, tuple(groups.values()), refusals, (log.name,))
 
 
@@ -110,22 +110,14 @@ class _Recording:
         return Group("whole" if len(nodes) == 1 else "map", nodes, outputs, inputs_of(nodes))
 
     def _verdicts(self) -> Iterator[EdgeVerdict]:
-        said = self._refusals()
+        # The last refusal of each pair of unfused nodes; a refusal of fused ones holds for all their parts.
+        said = {(a, b): refused for refused in self.record.refusals for a in refused.a.split("_") for b in refused.b.split("_")}
         for consumer in self.graph.shown():
             for producer in dict.fromkeys(_written(operand) for operand in consumer.operands):
                 if not producer.synthetic and producer is not consumer:
                     yield self._verdict(producer, consumer, said)
 
-    def _refusals(self) -> Mapping[tuple[str, str], Refused]:
-        """The last refusal of each pair of unfused nodes; a refusal of fused ones holds for all their parts."""
-        found: dict[tuple[str, str], Refused] = {}
-        for refused in self.record.refusals:
-            for a in refused.a.split("_"):
-                for b in refused.b.split("_"):
-                    found[a, b] = refused
-        return found
-
-    def _verdict(self, producer: Node, consumer: Node, said: Mapping[tuple[str, str], Refused]) -> EdgeVerdict:
+    def _verdict(self, producer: Node, consumer: Node, said: Mapping[tuple[str, str], LoggedRefusal]) -> EdgeVerdict:
         home = self.home.get(producer.name)
         if home is not None and home == self.home.get(consumer.name):
             return EdgeVerdict(self.graph, producer, consumer, "all", recorded=True)

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irscope.fusion.tvm_kinds import TvmKind, tvm_kind
-from irscope.graph import Effect, Graph, NamedType, Node, TensorType, TupleType, Type, reachable
+from irscope.graph import Graph, NamedType, Node, TensorType, TupleType, Type, reachable
+from irscope.graph.walk import LASTING, post_order
 from irscope.ops import hlo
 from irscope.ops.sets import hlo as hlo_set
 from irscope.ops.sets import relay
@@ -69,29 +70,11 @@ def walk(graph: Graph) -> Walk:
 
 def depth_first(graph: Graph) -> list[Node]:
     """Operands before users, depth first from the result; parameters first, and unused nodes with side effects before the result."""
-    order = list(graph.params)
     if graph.root is None:
-        return order
-    done = [False] * len(graph.nodes)
-    for param in graph.params:
-        done[param.index] = True
+        return list(graph.params)
     read = reachable(graph, [graph.root])
-    acting = [n for n in graph.nodes if n.op.effect in (Effect.WRITES, Effect.CONTROL) and not read[n.index]]
-    for start in (*acting, graph.root):
-        if done[start.index]:
-            continue
-        stack = [(start, iter(start.operands))]
-        while stack:
-            node, operands = stack[-1]
-            for operand in operands:
-                if not done[operand.index]:
-                    stack.append((operand, iter(operand.operands)))
-                    break
-            else:
-                stack.pop()
-                done[node.index] = True
-                order.append(node)
-    return order
+    acting = [n for n in graph.nodes if n.op.effect in LASTING and not read[n.index]]
+    return post_order((*graph.params, *acting, graph.root), lambda node: node.operands)
 
 
 def _kind(node: Node) -> TvmKind:

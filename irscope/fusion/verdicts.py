@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan
+from irscope.fusion.views import stored
 from irscope.graph import Graph, Node, live
-from irscope.ops import hlo
 
 
 class Refusal(Enum):
@@ -49,11 +49,7 @@ CAUSES: dict[Refusal, str] = {
 
 def cause(refusal: Refusal, producer: Node, consumer: Node) -> str:
     """The reason in a sentence, with the names of this edge."""
-    return _named(CAUSES[refusal], producer, consumer)
-
-
-def _named(text: str, producer: Node, consumer: Node) -> str:
-    text = text.format(op=consumer.op.name, producer_op=producer.op.name)
+    text = CAUSES[refusal].format(op=consumer.op.name, producer_op=producer.op.name)
     return text.replace("CONSUMER", "%" + consumer.name).replace("PRODUCER", "%" + producer.name)
 
 
@@ -85,7 +81,7 @@ def verdicts(plan: Plan, refusals: Mapping[tuple[Node, Group], Refusal], apart: 
 
 
 def _apart(graph: Graph, producer: Node, consumer: Node, mine: list[Group], why: Mapping[Node, Mapping[Group, Refusal]]) -> EdgeVerdict:
-    reasons = why.get(producer) or why.get(_source(producer)) or {}
+    reasons = why.get(producer) or why.get(stored(producer)) or {}
     here = [reasons[group] for group in mine if group in reasons]
     refusal = [*here, *reasons.values(), Refusal.READ_WHOLE][0]
     anchor = mine[0].anchor
@@ -93,10 +89,3 @@ def _apart(graph: Graph, producer: Node, consumer: Node, mine: list[Group], why:
         words = f"the kernel of %{consumer.name} also holds %{anchor.name}, a {anchor.op.name}, which reads %{producer.name} from memory"
         return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, words)
     return EdgeVerdict(graph, producer, consumer, "none", None, refusal.value, cause(refusal, producer, consumer))
-
-
-def _source(node: Node) -> Node:
-    """The source of a chain of movement."""
-    while node.op in (hlo.reshape, hlo.transpose, hlo.slice, hlo.reverse, hlo.broadcast) and node.operands:
-        node = node.operands[0]
-    return node

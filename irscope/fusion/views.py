@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from irscope.fusion.dimensions import inverse
 from irscope.graph import Node, TensorType
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reverse, Slice, Transpose
 
@@ -159,9 +160,7 @@ def before(node: Node, wanted: Strides) -> Strides | None:
 
 def stored(node: Node) -> Node:
     """The value whose memory a chain of views refers to: the node itself if it is no view."""
-    while node.op in VIEWS:
-        node = node.operands[0]
-    return node
+    return behind(node, VIEWS)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -173,18 +172,24 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def reshape_strides(old: Sequence[int], strides: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
-    """The strides under which ``new`` walks the elements of (``old``, ``strides``) in row-major order, or None if there are none."""
-    if prod(old) == 0:
-        return row_major(new)
-    runs: list[tuple[int, int]] = []  # (size, stride of its fastest step), slowest first; contiguous neighbours are merged
-    for n, s in zip(old, strides):
+def contiguous_runs(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """(size, stride of its fastest step) of the dimensions, slowest first; contiguous neighbours are merged."""
+    runs: list[tuple[int, int]] = []
+    for n, s in zip(shape, strides):
         if n == 1:
             continue
         if runs and runs[-1][1] == n * s:
             runs[-1] = (runs[-1][0] * n, s)
         else:
             runs.append((n, s))
+    return runs
+
+
+def reshape_strides(old: Sequence[int], strides: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
+    """The strides under which ``new`` walks the elements of (``old``, ``strides``) in row-major order, or None if there are none."""
+    if prod(old) == 0:
+        return row_major(new)
+    runs = contiguous_runs(old, strides)
     made = [0] * len(new)
     left, step = 1, 1
     for d in range(len(new) - 1, -1, -1):

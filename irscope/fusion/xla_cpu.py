@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from irscope.fusion.canonicalise import (
-    Canonical,
-    attribute_plans,
-    canonicalise,
-    early_signs,
-    rewrite_early,
-    run_cpu,
-    unfollowed,
-)
+from irscope.fusion.canonicalise import Canonical, attribute_plans, canonicalise, early_signs, rewrite_early, run_cpu, unfollowed
 from irscope.fusion.plan import Plan
 from irscope.fusion.policy import FromSource
 from irscope.fusion.xla.cpu import run

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irscope.fusion import policy_named
 from irscope.fusion.xla.gpu_device import device_named
-from irscope.fusion.xla.multiplied import Edge, products_of
+from irscope.fusion.xla.multiplied import ProductEdge, products_of
 from irscope.graph import Graph, Node
 from irscope.lint.context import Context
 
@@ -42,7 +42,7 @@ class Kernels:
         latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
         self._applies = latest and context.module.dialect.primitive
         self._context = context
-        self._known: dict[Node, list[Edge]] | None = None
+        self._known: dict[Node, list[ProductEdge]] | None = None
 
     def answer(self, first: Node, operand: Node, product: Node, graph: Graph) -> Answer | None:
         """What becomes of ``first``, from which ``operand`` of ``product`` is made; None under other policies, and where XLA has decided
@@ -58,7 +58,7 @@ class Kernels:
         inside = next((edge for edge in edges if edge.no is None and edge.producer is start), None)
         return None if inside is None else Answer(True, inside.cause, "")
 
-    def _edges(self) -> dict[Node, list[Edge]]:
+    def _edges(self) -> dict[Node, list[ProductEdge]]:
         if self._known is None:
             self._known = {}
             for edge in products_of(self._context.module, device_named(self._context.settings.device)).edges:

@@ -9,7 +9,7 @@ import pytest
 from irscope.api import load
 from irscope.fusion import EdgeVerdict
 from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
-from irscope.fusion.logs.events import Step
+from irscope.fusion.logs.events import LoggedStep
 from irscope.fusion.logs.verdicts import load_log, read_log, verdicts_by_log
 from irscope.source import UserError
 
@@ -28,12 +28,12 @@ def told(name: str, log: str | None = None) -> tuple[dict[tuple[str, str], EdgeV
 def test_a_vlog_is_read_step_by_step() -> None:
     log = xla_vlog.read((DATA / "cpu_exp.log").read_text(), "vlog")
     assert log.runs == [[
-        Step("x_1_.1", "mul.7", words="Operand (%x_1_.1 = f32[256,128]{1,0} parameter(1), metadata={op_name=\"x[1]\"}) is not fusible"),
-        Step("mul.6", "mul.7", made="broadcast_multiply_fusion"),
-        Step("x_1_.1", "broadcast_multiply_fusion",
+        LoggedStep("x_1_.1", "mul.7", words="Operand (%x_1_.1 = f32[256,128]{1,0} parameter(1), metadata={op_name=\"x[1]\"}) is not fusible"),
+        LoggedStep("mul.6", "mul.7", made="broadcast_multiply_fusion"),
+        LoggedStep("x_1_.1", "broadcast_multiply_fusion",
              words="Operand (%x_1_.1 = f32[256,128]{1,0} parameter(1), metadata={op_name=\"x[1]\"}) is not fusible"),
-        Step("exp.1", "broadcast_multiply_fusion", words="Fusion is not profitable."),
-        Step("x_0_.1", "exp.1", words="Operand (%x_0_.1 = f32[256]{0} parameter(0), metadata={op_name=\"x[0]\"}) is not fusible"),
+        LoggedStep("exp.1", "broadcast_multiply_fusion", words="Fusion is not profitable."),
+        LoggedStep("x_0_.1", "exp.1", words="Operand (%x_0_.1 = f32[256]{0} parameter(0), metadata={op_name=\"x[0]\"}) is not fusible"),
     ]]
 
 
@@ -82,13 +82,13 @@ def test_a_log_of_several_programs_is_read_for_the_one_that_fits() -> None:
 def test_a_dump_is_read_step_by_step() -> None:
     log = xla_dump.read((DATA / "gpu_exp.log").read_text(), "dump")
     assert log.device == "dump" and log.runs == [[
-        Step("exp.1.0", "mul.6.0", times=(1.04925, 2.06775)),
-        Step("mul.6.0", "mul.7.0", times=(1.08625, 2.16425)),
-        Step("mul.6.0", "mul.7.0", made="fusion"),
-        Step("exp.1.0", "fusion", times=(1.039, 1.039)),
-        Step("fusion", "", words="No users to fuse"),
-        Step("exp.1.0", "fusion", made="fusion"),
-        Step("fusion", "", words="No users to fuse"),
+        LoggedStep("exp.1.0", "mul.6.0", times=(1.04925, 2.06775)),
+        LoggedStep("mul.6.0", "mul.7.0", times=(1.08625, 2.16425)),
+        LoggedStep("mul.6.0", "mul.7.0", made="fusion"),
+        LoggedStep("exp.1.0", "fusion", times=(1.039, 1.039)),
+        LoggedStep("fusion", "", words="No users to fuse"),
+        LoggedStep("exp.1.0", "fusion", made="fusion"),
+        LoggedStep("fusion", "", words="No users to fuse"),
     ]]
 
 
@@ -131,7 +131,7 @@ def test_an_inductor_log_with_stack_traces_is_read() -> None:
     assert kinds == [("op0", "extern", ()), ("op1", "pointwise", (64, 64)), ("op2", "extern", ()), ("op3", "reduction", (128,)),
                      ("op4", "pointwise", (64, 128)), ("op5", "reduction", (128,)), ("op6", "pointwise", (64, 128))]
     assert log.operations[0][4].origins == ("exp", "sub") and log.operations[0][1].lines[0].endswith("inductor_logs.py:16")
-    assert log.runs[0][:2] == [Step("op4", "op6", words="intermediate nodes between node1 & node2"), Step("op4", "op5", made="op4_op5")]
+    assert log.runs[0][:2] == [LoggedStep("op4", "op6", words="intermediate nodes between node1 & node2"), LoggedStep("op4", "op5", made="op4_op5")]
 
 
 @pytest.mark.parametrize("text", ["", "HloModule m", "fusing nothing", "instruction_fusion.cc:12] hello"])

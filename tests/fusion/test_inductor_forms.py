@@ -72,21 +72,21 @@ def test_variables_are_replaced_by_what_they_stand_for() -> None:
 
 def test_loops_join_where_every_access_lets_them() -> None:
     rows = flat((4, 6))
-    assert nest_of((4, 6), (), (rows, rows), (0, 1)).iterated == (24,)
+    assert nest_of((4, 6), (), (rows, rows)).iterated == (24,)
     turned = weighted(coordinates((4, 6)), (1, 4))
-    assert nest_of((4, 6), (), (rows, turned), (0, 1)).iterated == (4, 6)
-    assert nest_of((4, 6), (), (rows,), (0,), also=(turned,)).iterated == (4, 6)
+    assert nest_of((4, 6), (), (rows, turned)).iterated == (4, 6)
+    assert nest_of((4, 6), (), (rows,), also=(turned,)).iterated == (4, 6)
 
 
 def test_loops_run_in_the_order_of_the_memory() -> None:
     turned = weighted(coordinates((4, 6)), (1, 4))
-    assert nest_of((4, 6), (), (turned, turned), (0, 1)).iterated == (24,)
+    assert nest_of((4, 6), (), (turned, turned)).iterated == (24,)
     assert picked_order([[1, 4]], [4, 6]) == [0, 1] and picked_order([[6, 1]], [4, 6]) == [1, 0]
 
 
 def test_reduced_loops_stay_innermost() -> None:
     whole, part = flat((4, 6, 5)), weighted(coordinates((4, 6, 5)), (6, 1, 0))
-    nest = nest_of((4, 6), (5,), (part, whole), (0, 1))
+    nest = nest_of((4, 6), (5,), (part, whole))
     assert (nest.iterated, nest.reduced) == ((24,), (5,))
 
 

@@ -9,13 +9,13 @@ import pytest
 from irscope.expand import expand
 from irscope.fusion.inductor import ancestors, products
 from irscope.fusion.inductor.limits import CPU, Limits
-from irscope.fusion.inductor.policy import POLICY, Prepared
+from irscope.fusion.inductor.policy import POLICY, PreparedProgram
 from irscope.fusion.inductor.scheduler import SIMILAR, Score
 from irscope.graph import Module
 from tests.fusion.inductor_texts import graph, tensor
 
 
-def lowered(module: Module, limits: Limits = CPU) -> Prepared:
+def lowered(module: Module, limits: Limits = CPU) -> PreparedProgram:
     return POLICY.prepared(expand(module).main(), limits)
 
 

@@ -9,7 +9,7 @@ from irscope.fusion.inductor import ancestors, report
 from irscope.fusion.inductor.ancestors import Ancestors
 from irscope.fusion.inductor.forms import Form, at, is_indirect
 from irscope.fusion.inductor.kernels import Kernel, fused
-from irscope.fusion.inductor.policy import POLICY, Prepared
+from irscope.fusion.inductor.policy import POLICY, PreparedProgram
 from irscope.fusion.inductor.scheduler import SIMILAR, Score
 from irscope.graph import Module
 from tests.fusion.inductor_texts import graph, plan, tensor, verdict
@@ -19,7 +19,7 @@ from tests.fusion.test_inductor_products import stored
 SQUARE = tensor(64, 64)
 
 
-def scheduled(module: Module) -> Prepared:
+def scheduled(module: Module) -> PreparedProgram:
     prepared = POLICY.prepared(expand(module).main())
     prepared.scheduler.run()
     return prepared

@@ -9,7 +9,7 @@ from irscope.fusion.across import uncompared
 from irscope.fusion.fits import leading
 from irscope.fusion.inductor import policy as inductor
 from irscope.fusion.inductor.policy import POLICY as INDUCTOR
-from irscope.fusion.origin import Origin
+from irscope.fusion.origin import PolicyOrigin
 from irscope.fusion.plan import Group
 from irscope.fusion.policy import AsWritten, compiler_of, releases_of
 from irscope.fusion.views import Strides, before
@@ -398,8 +398,8 @@ def test_releases_are_compared_on_texts_of_moderate_size(monkeypatch: pytest.Mon
 
 def test_the_policy_is_that_of_the_compiler_of_the_text() -> None:
     module = module_of(entry("x = f32[4] parameter(0)\nROOT n = f32[4] negate(x)"))
-    assert origin_of(module) == Origin("xla-cpu", "an HLO module, and nothing in it shows a GPU")
-    assert origin_of(module, "a100") == Origin("xla-gpu", "an HLO module of a GPU (--device a100)")
+    assert origin_of(module) == PolicyOrigin("xla-cpu", "an HLO module, and nothing in it shows a GPU")
+    assert origin_of(module, "a100") == PolicyOrigin("xla-gpu", "an HLO module of a GPU (--device a100)")
 
 
 def heads(weights: str = "", pair: str = "dot(p, v)", axes: tuple[int, int] = (2, 1), queries: int = 16, values: int = 8,

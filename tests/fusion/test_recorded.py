@@ -6,9 +6,9 @@ import pytest
 from irscope.api import load
 from irscope.formats.inductor.fusion_log import Candidate
 from irscope.fusion.inductor.reasons import RULES
-from irscope.fusion.logs.events import FusionLog, Step
+from irscope.fusion.logs.events import FusionLog, LoggedStep
 from irscope.fusion.plan import EdgeVerdict
-from irscope.fusion.recorded import CAUSES, FusionRecord, Refused, record_of_log, recorded_plans, with_record
+from irscope.fusion.recorded import CAUSES, FusionRecord, LoggedRefusal, record_of_log, recorded_plans, with_record
 from irscope.graph import Module
 
 TEXT = """HloModule m
@@ -25,7 +25,7 @@ ENTRY e {
 
 
 
-def module(*groups: str, refusals: tuple[Refused, ...] = ()) -> Module:
+def module(*groups: str, refusals: tuple[LoggedRefusal, ...] = ()) -> Module:
     return with_record(load(TEXT).module(), FusionRecord("Inductor", tuple(tuple(group.split()) for group in groups), refusals))
 
 
@@ -60,24 +60,24 @@ def test_verdicts_without_a_log() -> None:
 
 @pytest.mark.parametrize("words", CAUSES)
 def test_refusals_are_quoted_with_their_cause(words: str) -> None:
-    found = verdicts(module("a b", "c s", refusals=(Refused("a_b", "c_s", "first words"), Refused("c_s", "a_b", words + " (more)", "scheduler.py:7"))))
+    found = verdicts(module("a b", "c s", refusals=(LoggedRefusal("a_b", "c_s", "first words"), LoggedRefusal("c_s", "a_b", words + " (more)", "scheduler.py:7"))))
     refused = found["b>c"]
     assert (refused.fused, refused.reason, refused.rule) == ("none", "first words", "other"), "the order of the log comes first"
     assert refused.cause == ""
-    turned = verdicts(module("a b", "c s", refusals=(Refused("c_s", "a_b", words + " (more)", "scheduler.py:7"),)))["b>c"]
+    turned = verdicts(module("a b", "c s", refusals=(LoggedRefusal("c_s", "a_b", words + " (more)", "scheduler.py:7"),)))["b>c"]
     assert turned.reason == words + " (more)" and turned.rule == RULES.get(words, turned.rule) != "other"
     assert turned.cause == f"{CAUSES[words]}; scheduler.py:7 decided it"
-    assert verdicts(module("a b", "c s", refusals=(Refused("x", "s", words),)))["b>c"].rule == "not-tried"
-    assert verdicts(module(refusals=(Refused("a", "b", words),)))["a>b"].cause == CAUSES[words]
+    assert verdicts(module("a b", "c s", refusals=(LoggedRefusal("x", "s", words),)))["b>c"].rule == "not-tried"
+    assert verdicts(module(refusals=(LoggedRefusal("a", "b", words),)))["a>b"].cause == CAUSES[words]
 
 
 def test_the_last_refusal_of_a_pair_counts() -> None:
-    found = verdicts(module(refusals=(Refused("a", "b", "one"), Refused("a", "b", "two"))))
+    found = verdicts(module(refusals=(LoggedRefusal("a", "b", "one"), LoggedRefusal("a", "b", "two"))))
     assert found["a>b"].reason == "two"
     assert found["b>c"].cause == "the log names no attempt: Inductor tries pairs that share a buffer and may be scored"
 
 
-def log(*steps: Step, names: str = "x a b d c s r") -> FusionLog:
+def log(*steps: LoggedStep, names: str = "x a b d c s r") -> FusionLog:
     candidates = [Candidate(name, "") for name in names.split()]
     return FusionLog("inductor", "run.log", "Inductor", [[], list(steps)], [[Candidate("other", "")], candidates])
 
@@ -85,9 +85,9 @@ def log(*steps: Step, names: str = "x a b d c s r") -> FusionLog:
 def test_the_record_of_a_log() -> None:
     made = load(TEXT).module()
     record = record_of_log(made, log(
-        Step("a", "b", "a_b"), Step("a_b", "d", None, "no way"), Step("c", "s", "c_s"), Step("a", "b", "a_b"), Step("b", "erased", "x"),
-        Step("x", "r", None, None)))
+        LoggedStep("a", "b", "a_b"), LoggedStep("a_b", "d", None, "no way"), LoggedStep("c", "s", "c_s"), LoggedStep("a", "b", "a_b"), LoggedStep("b", "erased", "x"),
+        LoggedStep("x", "r", None, None)))
     assert record is not None
     assert sorted(record.groups) == [("a", "b"), ("c", "s"), ("d",), ("r",), ("x",)] and record.compiler == "Inductor"
-    assert record.refusals == (Refused("a_b", "d", "no way"),) and record.files == ("run.log",)
+    assert record.refusals == (LoggedRefusal("a_b", "d", "no way"),) and record.files == ("run.log",)
     assert record_of_log(made, log(names="a b")) is None and record_of_log(made, FusionLog("inductor", "n", "Inductor")) is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irscope.fusion.xla.gemm import carry, grow, products, worth
-from irscope.fusion.xla.gemm.products import Product, Settings, rewrite
+from irscope.fusion.xla.gemm.products import GemmSettings, Product, rewrite
 from irscope.fusion.xla.gemm.rules import RULES
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation
@@ -29,13 +29,13 @@ zb = bf16[512,512] broadcast(z), dimensions={{}}
 ROOT r = bf16[512,512] maximum(s, zb)"""
 
 
-def judged(text: str, device: str = "a100", settings: Settings | None = None) -> tuple[Computation, list[Product]]:
+def judged(text: str, device: str = "a100", settings: GemmSettings | None = None) -> tuple[Computation, list[Product]]:
     """The computation behind the pass, and what became of each product."""
     computation = Computation.of(module(text, ADD + LESS).main())
-    return computation, rewrite(computation, DEVICES[device], settings or Settings())
+    return computation, rewrite(computation, DEVICES[device], settings or GemmSettings())
 
 
-def kernels(text: str, device: str = "a100", settings: Settings | None = None) -> list[str]:
+def kernels(text: str, device: str = "a100", settings: GemmSettings | None = None) -> list[str]:
     """For each kernel its opcodes without parameters, and what it reads."""
     found = []
     for fusion in judged(text, device, settings)[0].post_order():
@@ -46,7 +46,7 @@ def kernels(text: str, device: str = "a100", settings: Settings | None = None) -
     return found
 
 
-def words(text: str, device: str = "a100", settings: Settings | None = None) -> dict[str, str]:
+def words(text: str, device: str = "a100", settings: GemmSettings | None = None) -> dict[str, str]:
     """XLA's words for each instruction that stays outside, and for a product that becomes no kernel; the rule's name where it has none."""
     told: dict[str, str] = {}
     for product in judged(text, device, settings)[1]:
@@ -320,10 +320,10 @@ def test_four_bits_with_the_batch_last_are_not_read() -> None:
 
 
 def test_bare_products_become_kernels_by_default() -> None:
-    assert words(product(64, 64, 64), settings=Settings(any_product=False)) == {"d": "Pure Matmul"}
+    assert words(product(64, 64, 64), settings=GemmSettings(any_product=False)) == {"d": "Pure Matmul"}
     assert kernels(product(64, 64, 64)) == ["dot of a b"]
     text = product(64, 64, 64, more=", algorithm=dot_tf32_tf32_f32")
-    assert kernels(text, settings=Settings(any_product=False)) == ["dot of a b"]
+    assert kernels(text, settings=GemmSettings(any_product=False)) == ["dot of a b"]
 
 
 def test_every_rule_says_what_to_do_or_needs_no_edit() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.xla_gemm.hoist import hoist_bitcasts
 from irscope.api import load
-from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
 from irscope.fusion.xla.gemm.products import rewrite
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation

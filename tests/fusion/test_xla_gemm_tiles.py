@@ -12,16 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.fusion.xla.gemm.bitcasts import (
-    Form,
+from benchmarks.xla_gemm.bitcasts import (
     bitcast_above_broadcast,
     bitcast_above_transpose,
     broadcast_above_bitcast,
     transpose_above_bitcast,
 )
-from irscope.fusion.xla.gemm.hoist import hoist_bitcasts
+from benchmarks.xla_gemm.hoist import hoist_bitcasts
+from benchmarks.xla_gemm.search import searched
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm
 from irscope.fusion.xla.gemm.orders import Order, Piece, Stride, strides_of
-from irscope.fusion.xla.gemm.products import Settings, rewrite
+from irscope.fusion.xla.gemm.products import GemmSettings, rewrite
 from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gemm.steps import operand_steps, steps
 from irscope.fusion.xla.gpu_device import DEVICES
@@ -31,7 +32,7 @@ from irscope.ops import hlo
 from tests.fusion.xla_texts import module
 
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-SECOND = Settings(by_tiles=True)
+SECOND = GemmSettings(search=searched)
 
 
 def second(text: str) -> Computation:
@@ -112,22 +113,22 @@ def root(text: str) -> Instruction:
 
 
 def test_a_bitcast_passes_a_broadcast_that_it_does_not_mix() -> None:
-    assert bitcast_above_broadcast(root(BROADCAST), Form((2, 3, 5, 4), (3, 2, 1, 0))) == (Form((2, 3, 4), (2, 1, 0)), (0, 1, 3))
-    assert bitcast_above_broadcast(root(BROADCAST), Form((30, 4), (1, 0))) is None
-    assert bitcast_above_broadcast(root(BROADCAST), Form((6, 1, 5, 4), (3, 2, 1, 0))) == (Form((6, 4), (1, 0)), (0, 3))
+    assert bitcast_above_broadcast(root(BROADCAST), ArrayForm((2, 3, 5, 4), (3, 2, 1, 0))) == (ArrayForm((2, 3, 4), (2, 1, 0)), (0, 1, 3))
+    assert bitcast_above_broadcast(root(BROADCAST), ArrayForm((30, 4), (1, 0))) is None
+    assert bitcast_above_broadcast(root(BROADCAST), ArrayForm((6, 1, 5, 4), (3, 2, 1, 0))) == (ArrayForm((6, 4), (1, 0)), (0, 3))
 
 
 def test_a_broadcast_passes_a_bitcast_whose_dimensions_stay_together() -> None:
     text = "v = f32[12] parameter(0)\nROOT b = f32[5,12] broadcast(v), dimensions={1}"
-    assert broadcast_above_bitcast(root(text), Form((3, 4), (1, 0))) == (Form((3, 4, 5), (1, 0, 2)), (0, 1))
-    assert broadcast_above_bitcast(root(BROADCAST), Form((24,), (0,))) is None
+    assert broadcast_above_bitcast(root(text), ArrayForm((3, 4), (1, 0))) == (ArrayForm((3, 4, 5), (1, 0, 2)), (0, 1))
+    assert broadcast_above_bitcast(root(BROADCAST), ArrayForm((24,), (0,))) is None
 
 
 def test_a_bitcast_passes_a_transpose_of_what_it_merges() -> None:
-    assert bitcast_above_transpose(root(TRANSPOSE), Form((4, 6), (1, 0))) == (Form((6, 4), (1, 0)), (1, 0))
-    assert bitcast_above_transpose(root(TRANSPOSE), Form((8, 3), (1, 0))) is None
-    assert bitcast_above_transpose(root(TRANSPOSE), Form((2, 2, 6), (2, 1, 0))) == (Form((6, 2, 2), (2, 1, 0)), (1, 2, 0))
-    assert transpose_above_bitcast(root(TRANSPOSE), Form((6, 4), (1, 0))) == (Form((4, 6), (1, 0)), (1, 0))
+    assert bitcast_above_transpose(root(TRANSPOSE), ArrayForm((4, 6), (1, 0))) == (ArrayForm((6, 4), (1, 0)), (1, 0))
+    assert bitcast_above_transpose(root(TRANSPOSE), ArrayForm((8, 3), (1, 0))) is None
+    assert bitcast_above_transpose(root(TRANSPOSE), ArrayForm((2, 2, 6), (2, 1, 0))) == (ArrayForm((6, 2, 2), (2, 1, 0)), (1, 2, 0))
+    assert transpose_above_bitcast(root(TRANSPOSE), ArrayForm((6, 4), (1, 0))) == (ArrayForm((4, 6), (1, 0)), (1, 0))
 
 
 def dot_of(text: str) -> tuple[Instruction, Instruction]:
@@ -222,12 +223,12 @@ def test_a_kernel_that_reads_an_array_twice_through_a_bitcast_reads_it_no_more_d
 
 def test_sizes_of_one_are_in_nobodys_way() -> None:
     broadcast = "v = f32[6] parameter(0)\nROOT b = f32[6,1,5] broadcast(v), dimensions={0}"
-    assert bitcast_above_broadcast(root(broadcast), Form((2, 3, 5), (2, 1, 0))) == (Form((2, 3), (1, 0)), (0, 1))
+    assert bitcast_above_broadcast(root(broadcast), ArrayForm((2, 3, 5), (2, 1, 0))) == (ArrayForm((2, 3), (1, 0)), (0, 1))
     transpose = "v = f32[2,1,3] parameter(0)\nROOT t = f32[3,2,1] transpose(v), dimensions={2,0,1}"
-    assert bitcast_above_transpose(root(transpose), Form((3, 2), (1, 0))) == (Form((2, 3), (1, 0)), (1, 0))
-    assert bitcast_above_transpose(root(TRANSPOSE), Form((4, 1, 6), (2, 1, 0))) is not None
+    assert bitcast_above_transpose(root(transpose), ArrayForm((3, 2), (1, 0))) == (ArrayForm((2, 3), (1, 0)), (1, 0))
+    assert bitcast_above_transpose(root(TRANSPOSE), ArrayForm((4, 1, 6), (2, 1, 0))) is not None
     turned = "v = f32[2,3]{0,1} parameter(0)\nROOT t = f32[3,2]{1,0} transpose(v), dimensions={1,0}"
-    assert bitcast_above_transpose(root(turned), Form((6,), (0,))) is None
+    assert bitcast_above_transpose(root(turned), ArrayForm((6,), (0,))) is None
 
 
 @given(st.integers(0, 10 ** 9))
@@ -274,8 +275,8 @@ def regrouped(rng: random.Random, dims: list[int]) -> list[int]:
     return made or [1]
 
 
-def rows(dims: list[int]) -> Form:
-    return Form(tuple(dims), tuple(range(len(dims) - 1, -1, -1)))
+def rows(dims: list[int]) -> ArrayForm:
+    return ArrayForm(tuple(dims), tuple(range(len(dims) - 1, -1, -1)))
 
 
 def spread(values: np.ndarray[tuple[int, ...], np.dtype[np.int64]], kept: Sequence[int], dims: Sequence[int],

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from irscope.fusion.xla.gpu_device import DEVICES
-from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, kind_with
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, kind_of, kind_with
 from irscope.fusion.xla.gpu_launch import launch
 from irscope.fusion.xla.instructions import Computation, Instruction
 from tests.fusion.test_xla_gpu import gain
@@ -113,7 +113,7 @@ def test_a_concatenation_of_up_to_four_pieces_has_a_kernel_of_its_own_kind(lengt
     """As the kernels of jaxlib 0.10.2 say of themselves."""
     kernel = root(pieces(*lengths))
     assert kind_with(kernel, kernel.operands[0]) == kind
-    assert (kind_of(kernel) is Emitter.CONCATENATE) is (kind == "kInput")
+    assert (kind_of(kernel) is KernelEmitter.CONCATENATE) is (kind == "kInput")
 
 
 def test_a_concatenation_that_is_read_otherwise_too_decides_nothing() -> None:
@@ -123,8 +123,8 @@ def test_a_concatenation_that_is_read_otherwise_too_decides_nothing() -> None:
                      s = f32[64,16] reverse(c), dimensions={0}
                      ROOT r = f32[64,16] add(%s, s) }"""
     text = "x = f32[64,8] parameter(0)\n y = f32[64,8] parameter(1)\n ROOT f = f32[64,16] fusion(x, y), kind=kLoop, calls=both"
-    assert kind_of(root(text, body % "c")) is Emitter.LOOP
-    assert kind_of(root(text, body.replace("s = f32[64,16] reverse(c), dimensions={0}", "s = f32[64,16] negate(c)") % "c")) is Emitter.CONCATENATE
+    assert kind_of(root(text, body % "c")) is KernelEmitter.LOOP
+    assert kind_of(root(text, body.replace("s = f32[64,16] reverse(c), dimensions={0}", "s = f32[64,16] negate(c)") % "c")) is KernelEmitter.CONCATENATE
 
 
 def test_a_concatenation_takes_a_reduction_in() -> None:
@@ -150,5 +150,5 @@ def test_an_update_of_something_computed_is_not_in_place() -> None:
                        n = f32[64,32] negate(x)
                        e = f32[4,32] exponential(u)
                        ROOT d = f32[64,32] dynamic-update-slice(%s, e, i, z) }"""
-    assert launch(DEVICES["h100"], None, root(text, body % "x"), Emitter.LOOP) == (1, 128)
-    assert launch(DEVICES["h100"], None, root(text, body % "n"), Emitter.LOOP) == (16, 128)
+    assert launch(DEVICES["h100"], None, root(text, body % "x"), KernelEmitter.LOOP) == (1, 128)
+    assert launch(DEVICES["h100"], None, root(text, body % "n"), KernelEmitter.LOOP) == (16, 128)

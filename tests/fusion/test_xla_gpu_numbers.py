@@ -8,7 +8,7 @@ import pytest
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import DEVICES
-from irscope.fusion.xla.gpu_kinds import Emitter
+from irscope.fusion.xla.gpu_kinds import KernelEmitter
 from irscope.fusion.xla.gpu_launch import launch, unroll_factor
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction
@@ -33,7 +33,7 @@ def reduction(dims: tuple[int, ...], over: tuple[int, ...]) -> Instruction:
     # columns: two at once where they are many and even
     ((512, 128), (0,), 2, 1024), ((512, 64), (0,), 1, 1024), ((512, 62), (0,), 2, 1024), ((512, 65), (0,), 3, 1024)])
 def test_how_a_reduction_is_launched(dims: tuple[int, ...], over: tuple[int, ...], blocks: int, threads: int) -> None:
-    assert launch(H100, None, reduction(dims, over), Emitter.REDUCTION) == (blocks, threads)
+    assert launch(H100, None, reduction(dims, over), KernelEmitter.REDUCTION) == (blocks, threads)
 
 
 @pytest.mark.parametrize("dims, over, alone", [
@@ -113,7 +113,7 @@ def scattered(slices: int, named: int = 1, index: str = "s32", said: str = ", in
         u = f32[{slices},{each}] parameter(2)
         ROOT s = f32[1000,16] scatter(t, i, u), update_window_dims={{1,2}}, inserted_window_dims={{}}, index_vector_dim=1,
             scatter_dims_to_operand_dims={{{'0' if named == 1 else '0,1'}}}, to_apply=add{said}"""
-    return launch(DEVICES["a100"], None, Computation.of(module(text, ADD).main()).root, Emitter.SCATTER)
+    return launch(DEVICES["a100"], None, Computation.of(module(text, ADD).main()).root, KernelEmitter.SCATTER)
 
 
 def test_sorted_updates_are_added_up_by_warps() -> None:
@@ -143,7 +143,7 @@ def test_indices_need_no_dimension_of_their_own() -> None:
             scatter_dims_to_operand_dims={0}, to_apply=add, indices_are_sorted=true"""
     kernel = Computation.of(module(text, ADD).main()).root
     # Nothing is known of the dimension that the updates leave out: a warp on each of 432 places, twelve updates each.
-    assert launch(DEVICES["a100"], None, kernel, Emitter.SCATTER) == (84, 128)
+    assert launch(DEVICES["a100"], None, kernel, KernelEmitter.SCATTER) == (84, 128)
 
 
 def test_blackwell_loads_no_more_than_four_elements_of_what_is_reduced() -> None:

@@ -6,7 +6,7 @@ import pytest
 from irscope.fusion.xla import transposes
 from irscope.fusion.xla.gpu_rules import shared_memory
 from irscope.fusion.xla.instructions import Computation, Instruction
-from irscope.fusion.xla.transposes import Tiled, moves_minor, tiled_transpose
+from irscope.fusion.xla.transposes import TiledTranspose, moves_minor, tiled_transpose
 from tests.fusion.xla_texts import module
 
 
@@ -18,36 +18,36 @@ def transpose(dtype: str, dims: tuple[int, ...], axes: tuple[int, ...], layout: 
     return Computation.of(module(text).main()).root
 
 
-CASES: list[tuple[str, tuple[int, ...], tuple[int, ...], Tiled | None]] = [
-    ("f32", (64, 48), (1, 0), Tiled((48, 64), (1, 0), (32, 32), 32 * 33 * 4)),
-    ("f32", (16, 16), (1, 0), Tiled((16, 16), (1, 0), (32, 32), 32 * 33 * 4)),
+CASES: list[tuple[str, tuple[int, ...], tuple[int, ...], TiledTranspose | None]] = [
+    ("f32", (64, 48), (1, 0), TiledTranspose((48, 64), (1, 0), (32, 32), 32 * 33 * 4)),
+    ("f32", (16, 16), (1, 0), TiledTranspose((16, 16), (1, 0), (32, 32), 32 * 33 * 4)),
     ("f32", (15, 16), (1, 0), None),
-    ("f32", (8, 1024), (1, 0), Tiled((1024, 8), (1, 0), (32, 32), 32 * 33 * 4)),
+    ("f32", (8, 1024), (1, 0), TiledTranspose((1024, 8), (1, 0), (32, 32), 32 * 33 * 4)),
     ("f32", (8, 1023), (1, 0), None),
     ("f32", (7, 4096), (1, 0), None),
     # neighbours that stay together are one dimension, sizes of 1 none
-    ("f32", (4, 1, 16, 32), (3, 1, 0, 2), Tiled((32, 64), (1, 0), (32, 32), 32 * 33 * 4)),
-    ("f32", (2, 32, 64), (0, 2, 1), Tiled((2, 64, 32), (0, 2, 1), (1, 32, 32), 32 * 33 * 4)),
+    ("f32", (4, 1, 16, 32), (3, 1, 0, 2), TiledTranspose((32, 64), (1, 0), (32, 32), 32 * 33 * 4)),
+    ("f32", (2, 32, 64), (0, 2, 1), TiledTranspose((2, 64, 32), (0, 2, 1), (1, 32, 32), 32 * 33 * 4)),
     # the fastest dimension stays: it becomes part of the tile while it is narrow
-    ("f32", (128, 1024, 2), (1, 0, 2), Tiled((1024, 128, 2), (1, 0, 2), (32, 32, 2), 32 * 33 * 2 * 4)),
+    ("f32", (128, 1024, 2), (1, 0, 2), TiledTranspose((1024, 128, 2), (1, 0, 2), (32, 32, 2), 32 * 33 * 2 * 4)),
     ("f32", (128, 1024, 3), (1, 0, 2), None),
-    ("f16", (128, 1024, 4), (1, 0, 2), Tiled((1024, 128, 4), (1, 0, 2), (32, 32, 4), 32 * 33 * 4 * 2)),
-    ("f32", (2, 1024, 2), (1, 0, 2), Tiled((1024, 2, 2), (1, 0, 2), (32, 32, 2), 32 * 33 * 2 * 4)),
-    ("s8", (8, 1024, 1, 2), (1, 0, 2, 3), Tiled((1024, 8, 2), (1, 0, 2), (32, 32, 2), 32 * 33 * 2)),
+    ("f16", (128, 1024, 4), (1, 0, 2), TiledTranspose((1024, 128, 4), (1, 0, 2), (32, 32, 4), 32 * 33 * 4 * 2)),
+    ("f32", (2, 1024, 2), (1, 0, 2), TiledTranspose((1024, 2, 2), (1, 0, 2), (32, 32, 2), 32 * 33 * 2 * 4)),
+    ("s8", (8, 1024, 1, 2), (1, 0, 2, 3), TiledTranspose((1024, 8, 2), (1, 0, 2), (32, 32, 2), 32 * 33 * 2)),
     ("s8", (7, 1024, 2), (1, 0, 2), None),
     # narrow elements are packed
-    ("f16", (64, 48), (1, 0), Tiled((48, 64), (1, 0), (48, 64), 32 * 4 * 32 * 2)),
-    ("f16", (20, 20), (1, 0), Tiled((20, 20), (1, 0), (20, 20), 32 * 4 * 32 * 2)),
-    ("f16", (20, 18), (1, 0), Tiled((18, 20), (1, 0), (32, 32), 32 * 33 * 2)),
-    ("f16", (21, 20), (1, 0), Tiled((20, 21), (1, 0), (32, 32), 32 * 33 * 2)),
-    ("s8", (128, 64, 10, 6), (0, 3, 2, 1), Tiled((128, 6, 10, 64), (0, 3, 2, 1), (1, 6, 10, 64), 32 * 32 * 4 * 4)),
-    ("pred", (256, 256), (1, 0), Tiled((256, 256), (1, 0), (128, 128), 32 * 32 * 4 * 4)),
+    ("f16", (64, 48), (1, 0), TiledTranspose((48, 64), (1, 0), (48, 64), 32 * 4 * 32 * 2)),
+    ("f16", (20, 20), (1, 0), TiledTranspose((20, 20), (1, 0), (20, 20), 32 * 4 * 32 * 2)),
+    ("f16", (20, 18), (1, 0), TiledTranspose((18, 20), (1, 0), (32, 32), 32 * 33 * 2)),
+    ("f16", (21, 20), (1, 0), TiledTranspose((20, 21), (1, 0), (32, 32), 32 * 33 * 2)),
+    ("s8", (128, 64, 10, 6), (0, 3, 2, 1), TiledTranspose((128, 6, 10, 64), (0, 3, 2, 1), (1, 6, 10, 64), 32 * 32 * 4 * 4)),
+    ("pred", (256, 256), (1, 0), TiledTranspose((256, 256), (1, 0), (128, 128), 32 * 32 * 4 * 4)),
     ("s4", (16, 16), (1, 0), None),
 ]
 
 
 @pytest.mark.parametrize("dtype, dims, axes, tiled", CASES, ids=[f"{c[0]}{list(c[1])}{list(c[2])}" for c in CASES])
-def test_tiles(dtype: str, dims: tuple[int, ...], axes: tuple[int, ...], tiled: Tiled | None) -> None:
+def test_tiles(dtype: str, dims: tuple[int, ...], axes: tuple[int, ...], tiled: TiledTranspose | None) -> None:
     made = transpose(dtype, dims, axes)
     assert tiled_transpose(made) == tiled
     assert shared_memory(made) == (tiled.shared_memory if tiled is not None else 0)
@@ -66,11 +66,11 @@ def test_every_threshold_matters(name: str, step: int, sign: int, monkeypatch: p
 
 def test_a_copy_into_another_layout_is_a_transpose() -> None:
     text = "x = f32[64,32]{1,0} parameter(0)\n ROOT c = f32[64,32]{0,1} copy(x)"
-    assert tiled_transpose(Computation.of(module(text).main()).root) == Tiled((32, 64), (1, 0), (32, 32), 32 * 33 * 4)
+    assert tiled_transpose(Computation.of(module(text).main()).root) == TiledTranspose((32, 64), (1, 0), (32, 32), 32 * 33 * 4)
 
 
 def test_blocks_cover_the_result() -> None:
-    assert Tiled((1000, 33, 2), (1, 0, 2), (32, 32, 2), 0).blocks == 32 * 2 * 1
+    assert TiledTranspose((1000, 33, 2), (1, 0, 2), (32, 32, 2), 0).blocks == 32 * 2 * 1
 
 
 @pytest.mark.parametrize("dims, axes, layout, result, moved", [

@@ -6,7 +6,7 @@ import pytest
 
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_floats import widen_floats
-from irscope.fusion.xla.gpu_kinds import Emitter
+from irscope.fusion.xla.gpu_kinds import KernelEmitter
 from irscope.fusion.xla.gpu_launch import launch
 from irscope.fusion.xla.gpu_outputs import is_nested_variadic
 from irscope.fusion.xla.grouping import group_reductions
@@ -117,7 +117,7 @@ def test_a_kernel_that_updates_in_place_loops_over_what_it_writes(lines: str, bl
         i = s32[] parameter(2)
         ROOT f = {result} fusion(x, u, i), kind=kLoop, calls=update"""
     kernel = Computation.of(module(text, body).main()).root
-    assert launch(DEVICES["h100"], None, kernel, Emitter.LOOP) == (blocks, 128)
+    assert launch(DEVICES["h100"], None, kernel, KernelEmitter.LOOP) == (blocks, 128)
 
 
 # ---------------------------------------------------------------- what is read again

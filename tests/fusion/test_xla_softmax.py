@@ -9,7 +9,7 @@ from irscope.fusion.xla import softmax
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.normalised import normalisations
-from irscope.fusion.xla.softmax import Diamond, Refused
+from irscope.fusion.xla.softmax import Diamond, NoDiamond
 from irscope.fusion.xla.triton import lacking
 from irscope.lint.fusion import remarks
 from irscope.ops import hlo
@@ -60,8 +60,8 @@ def changed(*edits: tuple[str, str], text: str = DIAMOND) -> str:
 
 def answer(text: str, root: str = "y", header: str = ADD) -> str:
     """What ends in an instruction: ``producer broadcast reduce`` of a diamond, or ``words @ the one to blame``."""
-    found = softmax.Matcher().decide(next(i for i in entry(text, header).instructions if i.name == root))
-    if isinstance(found, Refused):
+    found = softmax.DiamondFinder().decide(next(i for i in entry(text, header).instructions if i.name == root))
+    if isinstance(found, NoDiamond):
         assert found.cause and found.way_out and "{" not in found.cause + found.way_out
         return f"{found.words} @{found.at.name}"
     return f"{found.producer.name} {found.broadcast.name} {found.reduce.name}"
@@ -224,7 +224,7 @@ def test_the_refusal_that_came_nearest_is_told_of_a_reduction() -> None:
     text = changed(("ROOT y = f32[16,100] divide(x, b)", "w = f32[16,100] negate(b)\ny = f32[16,100] divide(x, b)\n"
                     "ROOT t = (f32[16,100], f32[16,100]) tuple(y, w)"))
     told = {r.name: d for r, d in softmax.of_reductions(entry(text)).items()}
-    assert isinstance(told["r"], Refused) and told["r"].words == "More than one use of broadcast or reduce."
+    assert isinstance(told["r"], NoDiamond) and told["r"].words == "More than one use of broadcast or reduce."
 
 
 def test_a_reduction_that_is_not_broadcast_back_is_none() -> None:

@@ -44,8 +44,7 @@ def attribute_plans(canonical: Canonical, plans: Sequence[Plan], graphs: Iterabl
     for plan in plans:
         owner = by_graph.get(plan.graph.name, attributed[-1])
         owner.decisions += plan.decisions
-        owner.verdicts += [edges[ends] for v in plan.verdicts
-                           if v.graph is plan.graph and (ends := (v.producer, v.consumer)) not in used]
+        owner.verdicts += [edges[ends] for v in plan.verdicts if v.graph is plan.graph and (ends := (v.producer, v.consumer)) not in used]
     _attribute_groups(plans, attributed)
     return attributed
 

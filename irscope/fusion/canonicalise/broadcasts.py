@@ -77,8 +77,7 @@ def _alike(operand: HloInstruction, source: HloInstruction, dimensions: tuple[in
     if operand.op is not hlo.broadcast:
         return False
     inner = operand.operands[0]
-    return not inner.dims or (inner.dims == source.dims and inner.dtype == source.dtype
-                              and Broadcast.of(operand).dimensions == dimensions)
+    return not inner.dims or (inner.dims == source.dims and inner.dtype == source.dtype and Broadcast.of(operand).dimensions == dimensions)
 
 
 def iota(rewriter: HloComputation, instr: HloInstruction) -> bool:

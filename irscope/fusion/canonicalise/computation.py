@@ -13,13 +13,14 @@ from irscope.fusion.dimensions import is_sorted, without
 from irscope.fusion.xla.effects import graph_has_side_effect
 from irscope.fusion.xla.instructions import check
 from irscope.fusion.xla.releases import GPU_REWRITING
-from irscope.graph import DTYPES, NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
+from irscope.graph import DTYPES, NO_ATTRS, Graph, Op, TensorType, TupleType, Type
 from irscope.graph.rewriter import Rewriter, RewrittenNode
 from irscope.graph.walk import callees_first_of
 from irscope.lazy import np
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, CustomCall, GetTupleElement
 from irscope.ops.attrs import Literal
+from irscope.ops.building import combiner_body
 from irscope.source import UserError
 
 CONTROL = hlo.named("while conditional call")
@@ -118,9 +119,9 @@ class HloComputation(Rewriter[HloInstruction]):
         type = tensor_type(dtype, array.shape)
         return self.make(hlo.constant, type, (), {"literal": Literal.of(array.astype(type.dtype.numpy()), type)}, at=at)
 
-    def full(self, value: Any, like: HloInstruction, at: HloInstruction | None = None) -> HloInstruction:
+    def full(self, value: Any, like: HloInstruction) -> HloInstruction:
         """An array (or scalar) filled with one value, of the shape of ``like``."""
-        return self.spread(self.constant(value, like.dtype, at), like.dims, at)
+        return self.spread(self.constant(value, like.dtype), like.dims)
 
     def iota(self, dtype: str, dims: Sequence[int], dimension: int) -> HloInstruction:
         """An iota along a dimension."""
@@ -131,20 +132,20 @@ class HloComputation(Rewriter[HloInstruction]):
         """Broadcast ``source`` to an array of ``dims``; ``dimensions`` are the positions of its own dimensions in the result."""
         return self.make(hlo.broadcast, tensor_type(source.dtype, dims), (source,), {"dimensions": tuple(dimensions)}, at=at)
 
-    def spread(self, scalar: HloInstruction, dims: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
+    def spread(self, scalar: HloInstruction, dims: Sequence[int]) -> HloInstruction:
         """Broadcast a scalar to an array of ``dims``; returns it as it is if these are none, or its own."""
-        return scalar if scalar.dims == tuple(dims) else self.broadcast(scalar, dims, (), at)
+        return scalar if scalar.dims == tuple(dims) else self.broadcast(scalar, dims, ())
 
-    def reshape(self, source: HloInstruction, dims: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
+    def reshape(self, source: HloInstruction, dims: Sequence[int]) -> HloInstruction:
         """Reshape ``source``; returns it as it is if it has that shape already."""
-        return source if source.dims == tuple(dims) else self.make(hlo.reshape, tensor_type(source.dtype, dims), (source,), at=at)
+        return source if source.dims == tuple(dims) else self.make(hlo.reshape, tensor_type(source.dtype, dims), (source,))
 
-    def transpose(self, source: HloInstruction, order: Sequence[int], at: HloInstruction | None = None) -> HloInstruction:
+    def transpose(self, source: HloInstruction, order: Sequence[int]) -> HloInstruction:
         """Transpose: result dimension i is dimension ``order[i]``; returns ``source`` if that changes nothing."""
         if is_sorted(order):
             return source
         type = tensor_type(source.dtype, [source.dims[d] for d in order])
-        return self.make(hlo.transpose, type, (source,), {"dimensions": tuple(order)}, at=at)
+        return self.make(hlo.transpose, type, (source,), {"dimensions": tuple(order)})
 
     def slice(self, source: HloInstruction, cut: Sequence[tuple[int, int, int]], at: HloInstruction | None = None) -> HloInstruction:
         """Slice each dimension from start to limit by stride."""
@@ -191,12 +192,12 @@ class HloComputation(Rewriter[HloInstruction]):
     def sum(self, source: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
         """The sums over these dimensions."""
         return self.make(hlo.reduce, tensor_type(source.dtype, without(source.dims, dimensions)), (source, self.constant(0, source.dtype)),
-                         {"dimensions": tuple(dimensions)}, (_combining(hlo.add, source.dtype),))
+                         {"dimensions": tuple(dimensions)}, (combiner_body("add", DTYPES[source.dtype]),))
 
     def all(self, source: HloInstruction) -> HloInstruction:
         """Whether all elements of a pred array are true, as an instruction."""
         return self.make(hlo.reduce, tensor_type("pred", ()), (source, self.constant(True, "pred")),
-                         {"dimensions": tuple(range(source.rank))}, (_combining(hlo.and_, "pred"),))
+                         {"dimensions": tuple(range(source.rank))}, (combiner_body("and", DTYPES["pred"]),))
 
     def tuple(self, parts: Sequence[HloInstruction], at: HloInstruction | None = None) -> HloInstruction:
         """A tuple of values."""
@@ -258,15 +259,6 @@ def _size(graph: Graph) -> int:
     for each in callees_first_of([graph]):
         sizes[each] = len(each.nodes) + sum(sizes[b] for node in each.nodes if node.op in CONTROL for b in node.bodies)
     return sizes[graph]
-
-
-def _combining(op: Op, dtype: str) -> Graph:
-    """The scalar function of a reduction by one operator."""
-    type = tensor_type(dtype, ())
-    graph = Graph("combining")
-    graph.params = [graph.add(Node(hlo.parameter, name, type, (), {"number": i})) for i, name in enumerate(("x", "y"))]
-    graph.root = graph.add(Node(op, "both", type, tuple(graph.params)))
-    return graph
 
 
 EFFECTS = hlo.named("rng rng-get-and-update-state infeed outfeed send send-done recv recv-done after-all all-reduce-start all-gather-start "

@@ -85,8 +85,7 @@ def _lay(rewriter: HloComputation, call: HloInstruction, kind: str, last: bool) 
     rhs = rewriter.transpose(rhs, right)
     others = [o if n == 0 else rewriter.transpose(o, out) for n, o in enumerate(others)]
     shape = tensor_type(result.dtype, [result.dims[d] for d in out])
-    attrs = {"custom_call_target": CustomCall.of(call).custom_call_target, "window": window,
-             "feature_group_count": own.feature_group_count}
+    attrs = {"custom_call_target": CustomCall.of(call).custom_call_target, "window": window, "feature_group_count": own.feature_group_count}
     made = rewriter.make(hlo.custom_call, TupleType((shape, tensor_type("u8", (0,)))), (lhs, rhs, *others), attrs)
     made.take_label(call)
     rewriter.replace(result, rewriter.transpose(rewriter.element(made, 0), inverse(out)))

@@ -12,7 +12,7 @@ from irscope.fusion.canonicalise.pipeline import run_cpu
 from irscope.fusion.canonicalise.simplify import simplify_instruction
 from irscope.fusion.xla.releases import GPU_REWRITING, Rewriting
 from irscope.fusion.xla.stage import computations, names_of
-from irscope.graph import Graph, Module, Node, Op, TensorType
+from irscope.graph import Graph, Module, Node, Op, TensorType, reachable
 from irscope.graph.collector import collector_paused
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall
@@ -129,11 +129,8 @@ def _counted(graphs: Iterable[Graph]) -> Counter[Op]:
     """How many live instructions of each operator these graphs have."""
     found: Counter[Op] = Counter()
     for graph in graphs:
-        needed = {graph.result()}
-        for node in reversed(graph.nodes):
-            if node in needed:
-                needed.update(node.operands)
-                found[node.op] += 1
+        needed = reachable(graph, [graph.result()])
+        found.update(node.op for node in graph.nodes if needed[node.index])
     return found
 
 

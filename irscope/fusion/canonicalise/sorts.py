@@ -83,12 +83,8 @@ def order_sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 def _widen(comparator: Graph) -> Graph:
     """A comparator with two more parameters, which it does not use."""
-    made = Graph(f"{comparator.name}.stable")
-    here: dict[Node, Node] = {}
-    for node in comparator.nodes:
-        here[node] = made.add(Node(node.op, node.name, node.type, tuple(here[o] for o in node.operands), node.attrs, node.bodies, node.loc))
-    made.params = [here[p] for p in comparator.params]
+    made = _narrow(comparator, list(range(len(comparator.params))))
+    made.name = f"{comparator.name}.stable"
     for side in ("left", "right"):
         made.params.append(made.add(Node(hlo.parameter, f"{side}.place", tensor_type("s32", ()), (), {"number": len(made.params)})))
-    made.root = here[comparator.result()]
     return made

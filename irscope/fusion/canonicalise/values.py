@@ -82,23 +82,19 @@ def is_non_negative(instr: HloInstruction) -> bool:
     match instr.op:
         case hlo.multiply:
             return instr.operands[0] is instr.operands[1]
-        case hlo.abs | hlo.exponential:
+        case hlo.abs | hlo.exponential | hlo.iota:
             return True
-        case hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose:
+        case hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose | hlo.power:
             return is_non_negative(instr.operands[0])
         case hlo.maximum:
-            return is_non_negative(instr.operands[0]) or is_non_negative(instr.operands[1])
+            return any(map(is_non_negative, instr.operands))
         case hlo.minimum:
-            return is_non_negative(instr.operands[0]) and is_non_negative(instr.operands[1])
-        case hlo.power:
-            return is_non_negative(instr.operands[0])
+            return all(map(is_non_negative, instr.operands))
         case hlo.select:
-            return is_non_negative(instr.operands[1]) and is_non_negative(instr.operands[2])
+            return all(map(is_non_negative, instr.operands[1:]))
         case hlo.constant:
             value = scalar_of(instr)
             return value is not None and instr.dtype not in COMPLEX and value >= 0
-        case hlo.iota:
-            return True
     return False
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.fusion.closure import closure
 from irscope.fusion.inductor.kernels import Kernel
+from irscope.fusion.memo import Memo
 
 WINDOW = 4096
 """The number of preceding operations in a bit set; dependences on earlier ones are searched for."""
@@ -25,15 +27,15 @@ class Ancestors:
                     bits |= (1 | self._bits[need] << 1) << back - 1
             self._bits.append(bits & MASK)
         self._places = place
-        self._masks: dict[Kernel, tuple[int, int]] = {}
+        self._masks = Memo(self._masks_of)
 
     def before(self, first: Kernel, second: Kernel) -> bool:
         """Whether an operation in the second kernel depends on one in the first, directly or not."""
         if first.low > second.high:
             return False
         if second.high - first.low <= WINDOW:
-            members, ahead = self._masks_of(first)[0], second.high - first.high
-            return bool((members << ahead if ahead >= 0 else members >> -ahead) & self._masks_of(second)[1])
+            members, ahead = self._masks[first][0], second.high - first.high
+            return bool((members << ahead if ahead >= 0 else members >> -ahead) & self._masks[second][1])
         mine = [self._places[b.name] for b in first.buffers]
         for buffer in second.buffers:
             at = self._places[buffer.name]
@@ -52,24 +54,12 @@ class Ancestors:
 
         A kernel is compared with many others, and asking for each pair of their operations takes as long as both have together, squared.
         """
-        known = self._masks.get(kernel)
-        if known is None:
-            members = earlier = 0
-            for name in kernel.names:
-                back = kernel.high - self._places[name]
-                members |= 1 << back
-                earlier |= self._bits[self._places[name]] << back + 1
-            known = self._masks[kernel] = members, earlier
-        return known
+        members = earlier = 0
+        for name in kernel.names:
+            back = kernel.high - self._places[name]
+            members |= 1 << back
+            earlier |= self._bits[self._places[name]] << back + 1
+        return members, earlier
 
     def _walked(self, goal: int, start: int) -> bool:
-        seen = {start}
-        stack = [start]
-        while stack:
-            for need in self._needs[stack.pop()]:
-                if need == goal:
-                    return True
-                if need > goal and need not in seen:
-                    seen.add(need)
-                    stack.append(need)
-        return False
+        return goal in closure([start], lambda at: [need for need in self._needs[at] if need >= goal])

@@ -8,6 +8,7 @@ dimensions, and values with other users do not match.
 from __future__ import annotations
 
 from irscope.analysis.recognise.softmax import Softmax, softmax
+from irscope.fusion.closure import closure
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.program import Program, Unit, is_number
 from irscope.fusion.inductor.strides import shape_of, viewed
@@ -64,14 +65,10 @@ def _is_product(node: Node, contracted: int) -> bool:
 
 def _same_operator(node: Node) -> list[Node]:
     """The primitives of one source operator that a node belongs to, without constants."""
-    found = {node: None}
-    stack = [node]
-    while stack:
-        for operand in stack.pop().operands:
-            if operand not in found and operand.origin and operand.origin[0] is node.origin[0] and operand.op is not hlo.constant:
-                found[operand] = None
-                stack.append(operand)
-    return list(found)
+    def operands(inner: Node) -> list[Node]:
+        return [o for o in inner.operands if o.origin and o.origin[0] is node.origin[0] and o.op is not hlo.constant]
+
+    return list(closure([node], operands))
 
 
 def _is_over_last(found: Softmax) -> bool:

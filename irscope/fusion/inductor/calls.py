@@ -8,17 +8,13 @@ from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.forms import variables_of
 from irscope.fusion.inductor.program import Unit, is_number
 from irscope.fusion.inductor.state import State, itemsize_of, whole
-from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of, viewed
+from irscope.fusion.inductor.strides import CHANNELS_LAST, channels_last, ordered_strides, shape_of, viewed
 from irscope.fusion.inductor.units import is_mask, read_in_order
 from irscope.fusion.inductor.values import Buffer, Storage, Tensor, strides_of
 from irscope.fusion.views import row_major
 from irscope.graph import Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Transpose
-
-CHANNELS_LAST = (1, 3, 2, 0)
-"""The dimensions of an image (N, C, H, W) from the innermost outwards, in the layout of oneDNN's convolutions."""
-
 
 ONE_RESULT = hlo.named("dot convolution scatter")
 """Calls that write their result directly; of any other call each result is extracted by one more operation."""
@@ -101,14 +97,9 @@ def _is_argument(tensor: Tensor, operand: Node, unit: Unit) -> bool:
 
 
 def _read_outside(state: State, node: Node, inside: set[Node]) -> bool:
-    return state.program.uses[node.index] > 0 and node.op not in (hlo.constant, hlo.iota) and _leaves(state, node, inside)
-
-
-def _leaves(state: State, node: Node, inside: set[Node]) -> bool:
-    root = state.program.graph.root
-    if node is root:
-        return True
-    return any(user not in inside for user in state.program.users[node.index])
+    program = state.program
+    return program.uses[node.index] > 0 and node.op not in (hlo.constant, hlo.iota) and (
+        node is program.graph.root or any(user not in inside for user in program.users[node.index]))
 
 
 def _in_memory(state: State, tensor: Tensor, node: Node) -> Buffer:

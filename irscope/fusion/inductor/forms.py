@@ -8,7 +8,7 @@ A form is a constant and a sum of atoms, each with a coefficient. Where loops ru
 """
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -90,6 +90,13 @@ def form_of(constant: int, terms: Iterable[tuple[Atom, int]]) -> Form:
     if len(kept) > 1:
         kept = _joined(kept)
     return Form(constant, tuple(sorted(kept.items(), key=_order)))
+
+
+def with_atoms(form: Form, change: Callable[[Atom], Atom | None]) -> Form:
+    """The form with each atom changed, or left out where there is None for it; a quotient that stays one is changed inside."""
+    terms = [(Part(with_atoms(atom.inner, change), atom.divisor, atom.modulus) if isinstance(atom, Part) else change(atom), coefficient)
+             for atom, coefficient in form.terms]
+    return form_of(form.constant, [(atom, coefficient) for atom, coefficient in terms if atom is not None])
 
 
 def _joined(terms: dict[Atom, int]) -> dict[Atom, int]:
@@ -228,7 +235,4 @@ def coordinates(shape: tuple[int, ...]) -> tuple[Form, ...]:
 
 def unflattened(flat: Form, shape: Sequence[int]) -> tuple[Form, ...]:
     """The coordinates in a shape of the element with this row-major number."""
-    out: list[Form] = []
-    for size, step in zip(shape, row_major(shape)):
-        out.append(digit_of(flat, step, size) if size != 1 else ZERO)
-    return tuple(out)
+    return tuple(digit_of(flat, step, size) if size != 1 else ZERO for size, step in zip(shape, row_major(shape)))

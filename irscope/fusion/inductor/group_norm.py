@@ -59,8 +59,8 @@ def scaled_and_shifted(state: State, node: Node, norm: GroupNorm) -> Tensor:
         shift.take(state.tensors[norm.bias].read((channel,)))
         shift.steps["bias", where] = None
     shifts = whole(state.stored(norm.weighted, shape, shift))
-    made = state.tensors[norm.image].read(coordinates(shape_of(node)))
     at = coordinates(shape_of(node))
+    made = state.tensors[norm.image].read(at)
     here = unflattened(weighted(at[:2], (channels, 1)), shape)
     for part in (scales, shifts):
         assert part.storage.buffer is not None

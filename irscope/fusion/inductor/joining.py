@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from irscope.fusion.inductor.forms import coordinates, digit_of
 from irscope.fusion.inductor.state import State, itemsize_of, whole
-from irscope.fusion.inductor.strides import channels_last, ordered_strides, shape_of
+from irscope.fusion.inductor.strides import CHANNELS_LAST, channels_last, ordered_strides, shape_of
 from irscope.fusion.inductor.values import Buffer, Tensor, strides_of
 from irscope.fusion.views import row_major
 from irscope.graph import Node
@@ -30,7 +30,7 @@ def joined(state: State, node: Node) -> Tensor:
     if all(t.storage.buffer is None for t in tensors):
         held = [(t.shape, state.program.strides[o.index]) for t, o in zip(tensors, node.operands)]
     if any(row is not None and channels_last(sizes, row) for sizes, row in held):
-        strides = ordered_strides(shape, (1, 3, 2, 0))
+        strides = ordered_strides(shape, CHANNELS_LAST)
     result = Buffer("", "nop", node, shape, itemsize_of(node), strides=strides, members={node: None})
     parts: list[Buffer] = []
     offset = 0

@@ -40,7 +40,7 @@ class Loops:
 
     def nest(self, also: Iterable[Form] = ()) -> Nest:
         """The loops after reordering and merging; ``also`` are forms of another kernel that prevent merging."""
-        return nest_of(self.sizes, self.reduced, self.forms, range(len(self.forms)), also=[*self.counts, *also])
+        return nest_of(self.sizes, self.reduced, self.forms, [*self.counts, *also])
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Inductor's thresholds, by device: torch 2.13, ``torch/_inductor/config.py`` unless noted otherwise."""
+"""Inductor's thresholds on a CPU: torch 2.13, ``torch/_inductor/config.py`` unless noted otherwise."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -28,7 +28,6 @@ class Limits:
     (``can_fusion_increase_peak_memory``).
     """
 
-    device: str
     operations: int
     accumulated: int
     unrolled: int
@@ -46,5 +45,5 @@ class Limits:
     overhead: int = 32
 
 
-CPU = Limits("cpu", operations=50, accumulated=12, unrolled=8, two_steps=1024, horizontal=16,
+CPU = Limits(operations=50, accumulated=12, unrolled=8, two_steps=1024, horizontal=16,
              heavy=hlo.named("exponential log log-plus-one logistic tanh"))

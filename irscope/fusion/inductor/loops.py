@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cmp_to_key
+from math import prod
 from typing import NamedTuple
 
-from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, form_of, steps, variables_of, weighted
+from irscope.fusion.inductor.forms import Atom, Digit, Form, Loaded, Part, steps, variables_of, weighted, with_atoms
 from irscope.fusion.views import row_major
 
 
@@ -25,22 +26,20 @@ class Nest(NamedTuple):
     accesses: tuple[Form, ...]
 
 
-def nest_of(iterated: Sequence[int], reduced: Sequence[int], accesses: Sequence[Form], deciding: Sequence[int], merge: bool = True,
-            also: Sequence[Form] = ()) -> Nest:
-    """The loops of ``simplify_and_reorder`` (ir.py): reordered by the strides of ``deciding``, then merged.
+def nest_of(iterated: Sequence[int], reduced: Sequence[int], accesses: Sequence[Form], also: Sequence[Form] = ()) -> Nest:
+    """The loops of ``simplify_and_reorder`` (ir.py): reordered by the strides of the accesses, then merged.
 
-    ``iterated`` and ``reduced`` are sizes; variables are numbered through both. ``deciding`` selects the accesses whose strides decide the
-    order; ``also`` are forms that, like accesses, prevent loops from being merged.
+    ``iterated`` and ``reduced`` are sizes; variables are numbered through both. ``also`` are forms that, like accesses, prevent loops from
+    being merged.
     """
     sizes = [*iterated, *reduced]
     forms = [*accesses, *also]
     kept: list[list[int]] = []
     for first, part in ((0, iterated), (len(iterated), reduced)):
         variables = [first + i for i, size in enumerate(part) if size != 1]
-        strides = [steps(accesses[k], variables, len(sizes)) for k in deciding]
+        strides = [steps(form, variables, len(sizes)) for form in accesses]
         order = [variables[i] for i in picked_order(strides, [sizes[v] for v in variables])[::-1]]
-        if merge:
-            order, forms = _merged(order, sizes, forms)
+        order, forms = _merged(order, sizes, forms)
         kept.append(order)
     names = {v: i for i, v in enumerate([*kept[0], *kept[1]])}
     return Nest(tuple(sizes[v] for v in kept[0]), tuple(sizes[v] for v in kept[1]),
@@ -80,7 +79,7 @@ def _merged(order: list[int], sizes: list[int], forms: list[Form]) -> tuple[list
                     continue
                 if all(_joins(form, inner, outer, sizes) for form in forms):
                     size = sizes[inner] * sizes[outer]
-                    forms = [_joined(form, inner, outer, sizes[inner], size) for form in forms]
+                    forms = [_joined(form, inner, outer, size) for form in forms]
                     sizes[inner] = size
                     alive[j] = None
                     changed = True
@@ -104,28 +103,18 @@ def _joins(form: Form, inner: int, outer: int, sizes: Sequence[int]) -> bool:
     return step_in * sizes[inner] == step_out
 
 
-def _joined(form: Form, inner: int, outer: int, size: int, joined: int) -> Form:
-    terms: list[tuple[Atom, int]] = []
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Part):
-            atom = Part(_joined(atom.inner, inner, outer, size, joined), atom.divisor, atom.modulus)
-        elif isinstance(atom, Digit) and atom.variable == outer:
-            continue
-        elif isinstance(atom, Digit) and atom.variable == inner:
-            atom = Digit(inner, 1, joined)
-        terms.append((atom, coefficient))
-    return form_of(form.constant, terms)
+def _joined(form: Form, inner: int, outer: int, size: int) -> Form:
+    """The form with two loops as one of ``size``."""
+    def change(atom: Atom) -> Atom | None:
+        if not isinstance(atom, Digit) or atom.variable not in (inner, outer):
+            return atom
+        return Digit(inner, 1, size) if atom.variable == inner else None
+
+    return with_atoms(form, change)
 
 
 def _renamed(form: Form, names: dict[int, int]) -> Form:
-    terms: list[tuple[Atom, int]] = []
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Digit):
-            atom = Digit(names[atom.variable], atom.low, atom.extent)
-        elif isinstance(atom, Part):
-            atom = Part(_renamed(atom.inner, names), atom.divisor, atom.modulus)
-        terms.append((atom, coefficient))
-    return form_of(form.constant, terms)
+    return with_atoms(form, lambda atom: Digit(names[atom.variable], atom.low, atom.extent) if isinstance(atom, Digit) else atom)
 
 
 class Access(NamedTuple):
@@ -142,10 +131,7 @@ class Access(NamedTuple):
     @property
     def elements(self) -> int:
         """The number of elements visited, as Inductor counts them: the product of the loops that the index depends on."""
-        count = 1
-        for v in variables_of(self.form):
-            count *= self.sizes[v]
-        return count
+        return prod(self.sizes[v] for v in variables_of(self.form))
 
 
 def access(buffer: str, form: Form, sizes: Sequence[int], numbers: dict[object, int], merge: bool = True, mode: str = "") -> Access:
@@ -168,11 +154,5 @@ def access(buffer: str, form: Form, sizes: Sequence[int], numbers: dict[object, 
 def _numbered(form: Form, numbers: dict[object, int]) -> Form:
     if all(isinstance(atom, Digit) for atom, _ in form.terms):
         return form
-    terms: list[tuple[Atom, int]] = []
-    for atom, coefficient in form.terms:
-        if isinstance(atom, Loaded):
-            atom = Loaded(numbers.setdefault(atom.key, len(numbers)), atom.extent)
-        elif isinstance(atom, Part):
-            atom = Part(_numbered(atom.inner, numbers), atom.divisor, atom.modulus)
-        terms.append((atom, coefficient))
-    return form_of(form.constant, terms)
+    return with_atoms(
+        form, lambda atom: Loaded(numbers.setdefault(atom.key, len(numbers)), atom.extent) if isinstance(atom, Loaded) else atom)

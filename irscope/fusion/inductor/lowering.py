@@ -7,19 +7,21 @@ and ``StorageBox`` (ir.py) in torch 2.13; :mod:`irscope.fusion.inductor.limits` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from irscope.fusion.inductor import operators
-from irscope.fusion.inductor.calls import CHANNELS_LAST, extracted, lower_call
+from irscope.fusion.inductor.calls import extracted, lower_call
 from irscope.fusion.inductor.group_norm import scaled_and_shifted
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.products import taken_apart
 from irscope.fusion.inductor.program import Program, Unit
 from irscope.fusion.inductor.rules import RULES, adaptive, copying_view, elementwise, parameter, upsampled, view
-from irscope.fusion.inductor.state import State, elements, whole
-from irscope.fusion.inductor.strides import ordered_strides, shape_of
+from irscope.fusion.inductor.state import State, whole
+from irscope.fusion.inductor.strides import CHANNELS_LAST, is_laid_out, ordered_strides, shape_of
 from irscope.fusion.inductor.units import is_view
 from irscope.fusion.inductor.values import Buffer, Expression, Tensor
 from irscope.graph import Kind, Node, TensorType
+from irscope.graph.walk import leaves_of
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 
@@ -40,16 +42,15 @@ def _lower(state: State, unit: Unit) -> None:
     node = unit.nodes[-1]
     op = node.op
     rule = _rule(state, node)
-    if unit.call and operators.is_of(node, operators.ADAPTIVE) and isinstance(node.type, TensorType):
-        adaptive(state, unit)
+    if unit.call:
+        if operators.is_of(node, operators.ADAPTIVE) and isinstance(node.type, TensorType):
+            adaptive(state, unit)
+        elif operators.elements_read(node):
+            upsampled(state, unit)
+        elif not taken_apart(state, unit):
+            lower_call(state, unit)
+            return
         _settle(state, node, state.tensors[node])
-    elif unit.call and operators.elements_read(node):
-        upsampled(state, unit)
-        _settle(state, node, state.tensors[node])
-    elif unit.call and taken_apart(state, unit):
-        _settle(state, node, state.tensors[node])
-    elif unit.call:
-        lower_call(state, unit)
     elif op is hlo.get_tuple_element and node.operands[0] in state.parts:
         state.tensors[node] = state.parts[node.operands[0]][GetTupleElement.of(node).index]
     elif op is hlo.get_tuple_element and node.operands[0].op is hlo.tuple:
@@ -71,7 +72,7 @@ def _lower(state: State, unit: Unit) -> None:
     elif rule is None:
         lower_call(state, unit)
     else:
-        norm = state.program.norms.get(node) if state.limits.device == "cpu" else None
+        norm = state.program.norms.get(node)
         made = scaled_and_shifted(state, node, norm) if norm is not None else rule(state, node)
         state.tensors[node] = made
         if op is not hlo.constant:
@@ -118,13 +119,13 @@ def _input(state: State, node: Node) -> Tensor:
 
 def _lies_as(buffer: Buffer, strides: tuple[int, ...]) -> bool:
     """Whether a buffer has these strides, dimensions of size one ignored."""
-    return buffer.strides is None or all(a == b for a, b, size in zip(buffer.strides, strides, buffer.shape) if size != 1)
+    return buffer.strides is None or is_laid_out(buffer.shape, buffer.strides, strides)
 
 
 def _repeat(state: State, node: Node, tensor: Tensor) -> None:
     """Realize a costly value before it is broadcast (``expand`` of lowering.py)."""
     expression = tensor.storage.expression
-    if node.op is not hlo.broadcast or expression is None or elements(shape_of(node)) < 2 * max(1, elements(tensor.shape)):
+    if node.op is not hlo.broadcast or expression is None or prod(shape_of(node)) < 2 * max(1, prod(tensor.shape)):
         return
     if expression.operations() > state.limits.operations or is_heavy(expression, state.limits):
         state.realized(tensor)
@@ -147,7 +148,7 @@ def _settle(state: State, node: Node, made: Tensor) -> None:
     elif _is_costly(state, node, expression):
         buffer = state.realized(made)
         if node in state.program.pixels and len(buffer.shape) == 4:
-            buffer.order(CHANNELS_LAST)
+            buffer.strides = ordered_strides(buffer.shape, CHANNELS_LAST)
 
 
 def _is_inside(program: Program, node: Node) -> bool:
@@ -183,12 +184,5 @@ def is_shared_widely(program: Program, node: Node, operations: int, limits: Limi
 
 def _leaves(root: Node) -> list[Node]:
     """The arrays in a result."""
-    found: list[Node] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.op is hlo.tuple:
-            stack.extend(reversed(node.operands))
-        elif isinstance(node.type, TensorType):
-            found.append(node)
-    return found
+    leaves = leaves_of(root, lambda node: node.operands if node.op is hlo.tuple else None)
+    return [leaf for leaf in leaves if isinstance(leaf.type, TensorType)]

@@ -13,12 +13,13 @@ from math import prod
 from irscope.fusion.inductor.kernels import Kernel, size_of
 from irscope.fusion.inductor.values import Buffer
 from irscope.graph import Node
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.source.budget import tick
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class HeldMemory:
     """The memory of one buffer, in bytes: ``taken`` when it is created, ``freed`` after its last reader; a ``result`` is never freed."""
 
     taken: int
@@ -36,8 +37,8 @@ class Task:
 
     kernel: Kernel
     index: int
-    written: list[Held] = field(default_factory=list)
-    read: dict[Held, None] = field(default_factory=dict)
+    written: list[HeldMemory] = field(default_factory=list)
+    read: dict[HeldMemory, None] = field(default_factory=dict)
     before: dict[Task, None] = field(default_factory=dict)
     after: dict[Task, None] = field(default_factory=dict)
     size: int = 0
@@ -57,7 +58,8 @@ def in_memory_order(kernels: Sequence[Kernel], buffers: dict[str, Buffer], resul
     return [task.kernel for task in best]
 
 
-def _tasks(kernels: Sequence[Kernel], buffers: dict[str, Buffer], results: set[str], saved: set[Node]) -> tuple[list[Task], list[Held]]:
+def _tasks(kernels: Sequence[Kernel], buffers: dict[str, Buffer], results: set[str],
+           saved: set[Node]) -> tuple[list[Task], list[HeldMemory]]:
     """The kernels with what they hold, and the memory of the inputs that are freed."""
     tasks = [Task(kernel, index) for index, kernel in enumerate(kernels)]
     written = [(buffer, task) for task in tasks for buffer in task.kernel.buffers]
@@ -89,7 +91,7 @@ def _tasks(kernels: Sequence[Kernel], buffers: dict[str, Buffer], results: set[s
     return tasks, list(given.values())
 
 
-def _memory(written: list[Buffer], results: set[str]) -> Iterator[Held]:
+def _memory(written: list[Buffer], results: set[str]) -> Iterator[HeldMemory]:
     """The memory of each buffer. That of the several results of a call is taken by the call; an update in place takes none."""
     parts: dict[str, int] = {}
     for buffer in written:
@@ -98,7 +100,7 @@ def _memory(written: list[Buffer], results: set[str]) -> Iterator[Held]:
             parts[call] = parts.get(call, 0) + _bytes(buffer)
     for buffer in written:
         size = 0 if updated_in(buffer) is not None else _bytes(buffer)
-        yield Held(parts.get(buffer.name, 0 if buffer.part else size), 0 if buffer.name in parts else size, buffer.name in results)
+        yield HeldMemory(parts.get(buffer.name, 0 if buffer.part else size), 0 if buffer.name in parts else size, buffer.name in results)
 
 
 def updated_in(buffer: Buffer) -> Buffer | None:
@@ -113,19 +115,19 @@ def _bytes(buffer: Buffer) -> int:
     return prod(buffer.shape) * buffer.itemsize
 
 
-def _freed_inputs(tasks: list[Task], buffers: dict[str, Buffer], saved: set[Node]) -> dict[str, Held]:
+def _freed_inputs(tasks: list[Task], buffers: dict[str, Buffer], saved: set[Node]) -> dict[str, HeldMemory]:
     """The memory of the inputs that are freed, each as large as its last reader makes it."""
-    found: dict[str, Held] = {}
+    found: dict[str, HeldMemory] = {}
     for task in tasks if saved else ():
         for read in task.kernel.reads:
             buffer = buffers[read.buffer]
             if buffer.kind == "input" and buffer.node in saved:
                 size = size_of(read, buffers)
-                found[read.buffer] = Held(size, size, False)
+                found[read.buffer] = HeldMemory(size, size, False)
     return found
 
 
-def _peak(order: list[Task], given: list[Held]) -> int:
+def _peak(order: list[Task], given: list[HeldMemory]) -> int:
     """The most bytes that are held at once."""
     step = {task: i for i, task in enumerate(order)}
     change = [0] * (len(order) + 1)
@@ -170,7 +172,7 @@ class _Ready:
         return best[1], self._free.pop(best[1])
 
 
-def _least_memory_first(tasks: list[Task], given: list[Held]) -> list[Task]:
+def _least_memory_first(tasks: list[Task], given: list[HeldMemory]) -> list[Task]:
     """``topological_sort_lpmf``: a kernel that fits below the peak so far and leaves the least memory, else the smallest."""
     waiting = {task: len(task.before) for task in tasks}
     live = sum(one.freed for one in given)
@@ -221,23 +223,8 @@ def _oldest_first(tasks: list[Task]) -> list[Task]:
 
 def _smallest_first(tasks: list[Task]) -> list[Task]:
     """``topological_sort_dfs``: depth first to the operands, those that touch least first."""
-
-    def by_size(some: Iterable[Task]) -> Iterator[Task]:
-        return iter(sorted(some, key=lambda task: (task.touched, task.index)))
-
-    order: list[Task] = []
-    seen: set[Task] = set()
-    stack = [by_size(tasks)]
-    path: list[Task] = []
-    while stack:
+    def by_size(some: Iterable[Task]) -> list[Task]:
         tick()
-        task = next((one for one in stack[-1] if one not in seen), None)
-        if task is not None:
-            seen.add(task)
-            path.append(task)
-            stack.append(by_size(task.before))
-            continue
-        stack.pop()
-        if path:
-            order.append(path.pop())
-    return order
+        return sorted(some, key=lambda task: (task.touched, task.index))
+
+    return post_order(by_size(tasks), lambda task: by_size(task.before))

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from irscope.expand import expand
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.fusion.inductor import releases
-from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.differing import differ
 from irscope.fusion.inductor.limits import CPU, Limits
 from irscope.fusion.inductor.lowering import lowered
@@ -29,7 +28,7 @@ MAX_COMPARED = 5_000
 """Primitives up to which the releases are compared on a text."""
 
 
-class Prepared(NamedTuple):
+class PreparedProgram(NamedTuple):
     """A program, its lowered form, and its scheduler."""
 
     program: Program
@@ -64,7 +63,7 @@ class InductorPolicy:
         prepared.scheduler.run()
         return prepared.plan()
 
-    def prepared(self, graph: Graph, limits: Limits = CPU) -> Prepared:
+    def prepared(self, graph: Graph, limits: Limits = CPU) -> PreparedProgram:
         """Lower a primitive graph, before any joins."""
         program = program_of(graph, self.release)
         state = lowered(program, limits)
@@ -73,7 +72,7 @@ class InductorPolicy:
             for read in (*buffer.reads, *(load for load, _ in buffer.expression.loads)):
                 if read.kind == "input":
                     inputs[read.name] = read
-        return Prepared(program, state, Scheduler(state.buffers, inputs.values(), state.results, limits, Cpp(limits)))
+        return PreparedProgram(program, state, Scheduler(state.buffers, inputs.values(), state.results, limits))
 
     def plan_module(self, module: Module, device: str | None = None) -> list[Plan]:
         """A plan for the primitives of each computation that runs."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 from math import prod
 
 from irscope.fusion.inductor.forms import Form, coordinates, number, variable
-from irscope.fusion.inductor.program import VIEWS, Unit
+from irscope.fusion.inductor.program import Unit
 from irscope.fusion.inductor.rules import elementwise, view
 from irscope.fusion.inductor.state import State, whole
 from irscope.fusion.inductor.strides import shape_of
 from irscope.fusion.inductor.values import Expression, Tensor
-from irscope.fusion.views import row_major
+from irscope.fusion.views import VIEWS, row_major
 from irscope.graph import Node
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
@@ -23,7 +23,7 @@ FEW = 32
 def taken_apart(state: State, unit: Unit) -> bool:
     """Lower a unit of one small product; False if it stays a library call."""
     dots = [node for node in unit.nodes if node.op is hlo.dot]
-    if len(dots) != 1 or len(Dot.of(dots[0]).lhs_contracting_dims) != 1 or state.limits.device != "cpu":
+    if len(dots) != 1 or len(Dot.of(dots[0]).lhs_contracting_dims) != 1:
         return False
     dot = dots[0]
     batch, rows, length, columns = _sizes(dot)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from irscope.fusion.inductor.releases import Release
 from irscope.fusion.inductor.strides import shape_of
 from irscope.graph import Graph, Node
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 
-VIEWS = hlo.named("reshape transpose slice reverse broadcast")
+LOOKED_THROUGH = hlo.named("reshape broadcast convert")
 
 
 @dataclass(slots=True, eq=False)
@@ -70,9 +71,7 @@ class Program:
 
 def seen_through(node: Node) -> Node:
     """The value below broadcasts, reshapes and conversions."""
-    while node.op in (hlo.reshape, hlo.broadcast, hlo.convert):
-        node = node.operands[0]
-    return node
+    return behind(node, LOOKED_THROUGH)
 
 
 def is_number(node: Node) -> bool:

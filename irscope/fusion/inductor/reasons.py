@@ -85,7 +85,7 @@ def reason(report: Report, producer: Node, consumer: Node) -> Reason:
     first, second = _stored(report, producer), _reading(report, producer, consumer)
     for node, buffer in ((producer, first), (consumer, second)):
         if buffer is not None and buffer.kind == "extern":
-            return _call(report, node, producer)
+            return _call(report, node)
     if first is not None and first.kind == "nop":
         return Reason(None, "concatenation", f"{named(producer)} is assembled in memory from pieces that are written separately")
     if first is None or second is None:
@@ -114,7 +114,7 @@ def _reading(report: Report, producer: Node, consumer: Node) -> Buffer | None:
     return next(iter(reading or found), None)
 
 
-def _call(report: Report, node: Node, producer: Node) -> Reason:
+def _call(report: Report, node: Node) -> Reason:
     """The reason if ``node``, the producer of the edge or its user, is a library call."""
     name = written(node).op.name
     main = next((n for n in report.program.home[node].nodes if n.op in OF_A_LIBRARY), node)

@@ -1,14 +1,16 @@
 """The result of Inductor's scheduler on a graph: its kernels as groups, and the nodes that each computes."""
 from __future__ import annotations
 
+from irscope.fusion.closure import closure
 from irscope.fusion.inductor.kernels import Kernel
 from irscope.fusion.inductor.memory_order import in_memory_order
-from irscope.fusion.inductor.program import VIEWS, Program
+from irscope.fusion.inductor.program import Program
 from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
 from irscope.fusion.inductor.training import saved_inputs
 from irscope.fusion.inductor.values import Buffer
 from irscope.fusion.plan import Call, Group, inputs_of
+from irscope.fusion.views import VIEWS
 from irscope.graph import Node
 from irscope.ops import hlo
 
@@ -24,7 +26,6 @@ class Report:
 
     def __init__(self, program: Program, state: State, scheduler: Scheduler) -> None:
         self.program = program
-        self.state = state
         self.scheduler = scheduler
         self.members: dict[Kernel, list[Node]] = {}
         self.kernels_of: dict[Node, list[Kernel]] = {}
@@ -40,16 +41,10 @@ class Report:
 
     def _nodes(self, kernel: Kernel) -> list[Node]:
         """The nodes that a kernel computes, and the views through which it reads, in definition order."""
-        found: dict[Node, None] = {}
-        for buffer in kernel.buffers:
-            found.update(buffer.members)
-        stack = list(found)
-        while stack:
-            for operand in stack.pop().operands:
-                if operand not in found and (self.is_view(operand) or operand in self.program.tuples):
-                    found[operand] = None
-                    stack.append(operand)
-        return sorted(found, key=lambda n: n.index)
+        def views(node: Node) -> list[Node]:
+            return [o for o in node.operands if self.is_view(o) or o in self.program.tuples]
+
+        return sorted(closure((node for buffer in kernel.buffers for node in buffer.members), views), key=lambda n: n.index)
 
     def is_view(self, node: Node) -> bool:
         """Whether a node is a view of another one."""

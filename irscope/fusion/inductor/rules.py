@@ -153,8 +153,8 @@ def _reduced(state: State, node: Node) -> Tensor:
     at: list[Form] = [number(0)] * len(tensor.shape)
     for i, d in enumerate((*kept, *dimensions)):
         at[d] = variable(i, tensor.shape[d])
-    length, results = prod(reduced), prod(shape)
-    if length == 1 or (length < state.limits.unrolled and (results != 1 or state.limits.device != "cpu")):
+    length = prod(reduced)
+    if length == 1 or (length < state.limits.unrolled and prod(shape) != 1):
         return _unrolled(state, node, tensor, shape, reduced, at)
     first = state.program.second.get(node)
     made = state.tensors[first].storage.buffer if first is not None else None

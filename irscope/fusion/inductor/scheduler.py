@@ -5,18 +5,22 @@ backend are not logged.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, total_ordering
 from math import prod
-from typing import Protocol
 
+from irscope.fusion.closure import closure
 from irscope.fusion.inductor.ancestors import Ancestors
+from irscope.fusion.inductor.cpp import Cpp
 from irscope.fusion.inductor.forms import is_indirect
 from irscope.fusion.inductor.kernels import Dependence, Kernel, kernel_of, size_of
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.loops import Access
 from irscope.fusion.inductor.values import Buffer
+from irscope.fusion.memo import Memo
+from irscope.graph.walk import post_order
 
 NO_SHARED_DATA = "no shared data"
 DIFFERENT_ACCESS = "memory deps did not match"
@@ -31,24 +35,8 @@ SIMILAR = 16
 """A larger ratio between two scores in bytes decides alone (``FusionScore`` of choices.py)."""
 
 
-class Backend(Protocol):
-    """A device's additions to the scheduler's tests. The results are words of the log or the backend's rule, empty for yes."""
-
-    def horizontal(self, first: Kernel, second: Kernel) -> str:
-        """Test two kernels that do not read each other."""
-
-    def vertical(self, first: Kernel, second: Kernel) -> str:
-        """Test a kernel (the second) that reads another (the first)."""
-
-    def last(self, first: Kernel, second: Kernel, vertical: bool) -> bool:
-        """Whether the pair is joined only if no other pair is left."""
-
-    def join(self, first: Kernel, second: Kernel, vertical: bool) -> Kernel:
-        """Join two kernels into one."""
-
-
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedPair:
     """Why two kernels were not joined: the words of the log (None: it logs nothing), the test, and what it compared."""
 
     words: str | None
@@ -83,22 +71,21 @@ class Scheduler:
     ``said`` the lines of Inductor's log about them.
     """
 
-    def __init__(self, buffers: Iterable[Buffer], inputs: Iterable[Buffer], results: Iterable[Buffer], limits: Limits,
-                 backend: Backend) -> None:
+    def __init__(self, buffers: Iterable[Buffer], inputs: Iterable[Buffer], results: Iterable[Buffer], limits: Limits) -> None:
         kept = _alive(list(buffers), results)
         self.limits = limits
-        self.backend = backend
+        self.backend = Cpp(limits)
         self.buffers = {b.name: b for b in (*inputs, *kept)}
         self.kernels = [kernel_of(buffer, order) for order, buffer in enumerate(kept)]
         self.home = {name: kernel for kernel in self.kernels for name in kernel.names}
         self.ancestors = Ancestors(self.kernels)
         self.readers = _count_readers(self.kernels, results)
         self.joined: list[tuple[str, str]] = []
-        self._refused: list[tuple[Kernel, Kernel, Refused]] = []
+        self._refused: list[tuple[Kernel, Kernel, RefusedPair]] = []
         self._last: dict[tuple[Kernel, Kernel], int] = {}
         self._cyclic: dict[tuple[int, int], int] = {}
-        self._sizes: dict[Kernel, dict[Dependence, int]] = {}
-        self._reused: dict[Kernel, set[tuple[int, int]]] = {}
+        self._sizes = Memo(self._accessed)
+        self._reused = Memo(self._reusable)
 
     def run(self) -> None:
         """Run all rounds, and the last one, which tries other loop orders."""
@@ -120,7 +107,7 @@ class Scheduler:
     # ------------------------------------------------------------------ a round
 
     def _round(self) -> None:
-        pairs = [(a, b, self._vertical(a, b)) for a, b in self._candidates() if self._refusal(a, b) is None]
+        pairs = [(a, b, self.ancestors.before(a, b)) for a, b in self._candidates() if self._refusal(a, b) is None]
         if pairs:
             first = [p for p in pairs if not self.backend.last(*p)]
             pairs = first or pairs
@@ -130,7 +117,7 @@ class Scheduler:
             first_, second = self._now(a), self._now(b)
             if first_ is second or self._refusal(first_, second) is not None or self._cycles(first_, second):
                 continue
-            made = self.backend.join(first_, second, self._vertical(first_, second))
+            made = self.backend.join(first_, second, self.ancestors.before(first_, second))
             self.joined.append((first_.label, second.label))
             del alive[first_], alive[second]
             alive[made] = None
@@ -155,18 +142,15 @@ class Scheduler:
                         seen.add((first, second))
                         yield first, second
 
-    def _vertical(self, first: Kernel, second: Kernel) -> bool:
-        return self.ancestors.before(first, second)
-
     # ------------------------------------------------------------------ may two kernels be joined
 
-    def _refusal(self, first: Kernel, second: Kernel) -> Refused | None:
+    def _refusal(self, first: Kernel, second: Kernel) -> RefusedPair | None:
         refused = self._tested(first, second)
         if refused is not None:
             self.refuse(first, second, refused)
         return refused
 
-    def refuse(self, first: Kernel, second: Kernel, refused: Refused) -> None:
+    def refuse(self, first: Kernel, second: Kernel, refused: RefusedPair) -> None:
         """Record why two kernels are not joined."""
         self._last[first, second] = len(self._refused)
         self._refused.append((first, second, refused))
@@ -177,7 +161,7 @@ class Scheduler:
         return [f"cannot fuse {first.label} with {second.label}: {refused.words}" for first, second, refused in self._refused
                 if refused.words is not None]
 
-    def refused(self, first: int, second: int) -> Refused | None:
+    def refused(self, first: int, second: int) -> RefusedPair | None:
         """Why the kernels that two operations (by number) were in were not joined, the last time that this was tested."""
         tests = [self._last.get((a, b), -1) for a in self._holding.get(first, ()) for b in self._holding.get(second, ())]
         last = max([*tests, self._cyclic.get((first, second), -1)])
@@ -192,67 +176,55 @@ class Scheduler:
                 found.setdefault(buffer.number, []).append(kernel)
         return found
 
-    def _tested(self, first: Kernel, second: Kernel) -> Refused | None:
+    def _tested(self, first: Kernel, second: Kernel) -> RefusedPair | None:
         limits = self.limits
         if self.ancestors.before(second, first):
-            return Refused(ORDER, ORDER)
+            return RefusedPair(ORDER, ORDER)
         shared = self.shared(first, second)
         if not shared:
-            return Refused(NO_SHARED_DATA, NO_SHARED_DATA)
+            return RefusedPair(NO_SHARED_DATA, NO_SHARED_DATA)
         count = len(first.buffers) + len(second.buffers)
         if count > limits.group:
-            return Refused(TOO_LARGE, TOO_LARGE, f"{count} > {limits.group}")
-        kept = self._kept_longer(first, second)
+            return RefusedPair(TOO_LARGE, TOO_LARGE, f"{count} > {limits.group}")
+        # Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``).
+        kept = sum(elements for _, elements in self._reused[first] & self._reused[second])
         if kept > limits.overhead * shared:
-            return Refused(MEMORY, MEMORY, f"{kept} > {limits.overhead} * {shared}")
+            return RefusedPair(MEMORY, MEMORY, f"{kept} > {limits.overhead} * {shared}")
         if self.ancestors.before(first, second):
             words = self._unmatched(first, second)
             if words:
-                return Refused(words, words)
+                return RefusedPair(words, words)
             rule = self.backend.vertical(first, second)
-            return Refused(None, rule) if rule else None
+            return RefusedPair(None, rule) if rule else None
         if shared < limits.shared:
-            return Refused(LITTLE, LITTLE, f"{shared} < {limits.shared}")
+            return RefusedPair(LITTLE, LITTLE, f"{shared} < {limits.shared}")
         distance = max(abs(first.low - second.high), abs(second.low - first.high))
         if distance > limits.distance:
-            return Refused(FAR, FAR, f"{distance} > {limits.distance}")
+            return RefusedPair(FAR, FAR, f"{distance} > {limits.distance}")
         rule = self.backend.horizontal(first, second)
-        return Refused(None, rule) if rule else None
+        return RefusedPair(None, rule) if rule else None
 
     def shared(self, first: Kernel, second: Kernel) -> int:
         """Bytes of accesses that both kernels have (``score_fusion_memory``)."""
-        mine, theirs = self._accessed(first), self._accessed(second)
+        mine, theirs = self._sizes[first], self._sizes[second]
         if len(mine) > len(theirs):
             mine, theirs = theirs, mine
         return sum(size for d, size in mine.items() if d in theirs)
 
     def _accessed(self, kernel: Kernel) -> dict[Dependence, int]:
         """The accesses of a kernel, with their bytes."""
-        known = self._sizes.get(kernel)
-        if known is None:
-            known = self._sizes[kernel] = {d: size_of(d, self.buffers) for d in {**kernel.reads, **kernel.writes}}
-        return known
-
-    def _kept_longer(self, first: Kernel, second: Kernel) -> int:
-        """Elements of buffers that could have been reused between the two (``can_fusion_increase_peak_memory``)."""
-        return sum(elements for _, elements in self._reusable(first) & self._reusable(second))
+        return {d: size_of(d, self.buffers) for d in {**kernel.reads, **kernel.writes}}
 
     def _reusable(self, kernel: Kernel) -> set[tuple[int, int]]:
         """The bytes of an element and the elements of buffers that only this kernel reads."""
-        known = self._reused.get(kernel)
-        if known is None:
-            read = [self.buffers[d.buffer] for d in kernel.reads]
-            known = {(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1}
-            self._reused[kernel] = known
-        return known
+        read = [self.buffers[d.buffer] for d in kernel.reads]
+        return {(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1}
 
     def _unmatched(self, first: Kernel, second: Kernel) -> str:
         """The dependence of the second on the first that does not match the first's writes (``can_fuse_vertical``)."""
-        left: list[Dependence] = []
-        for need in second.needs:
-            if isinstance(need, Access) and any(isinstance(w, Access) and _reads_what_is_written(need, w) for w in first.writes):
-                continue
-            left.append(need)
+        writes = [write for write in first.writes if isinstance(write, Access)]
+        left = [need for need in second.needs
+                if not (isinstance(need, Access) and any(_reads_what_is_written(need, write) for write in writes))]
         if any(need.buffer in first.names for need in left):
             return DIFFERENT_ACCESS
         if any(self.ancestors.before(first, self.home[need.buffer]) for need in left):
@@ -264,23 +236,16 @@ class Scheduler:
         if not (self._reaches(second, first) or self._reaches(first, second)):
             return False
         self._cyclic[first.buffers[-1].number, second.buffers[0].number] = len(self._refused)
-        self._refused.append((first, second, Refused(CYCLE, CYCLE)))
+        self._refused.append((first, second, RefusedPair(CYCLE, CYCLE)))
         return True
 
     def _reaches(self, start: Kernel, goal: Kernel) -> bool:
         """Whether ``start`` depends on ``goal`` through a kernel between them."""
-        stack = [home for d in start.needs if (home := self.home[d.buffer]) not in (start, goal)]
-        seen: set[Kernel] = set(stack)
-        while stack:
-            kernel = stack.pop()
-            for need in kernel.needs:
-                home = self.home[need.buffer]
-                if home is goal:
-                    return True
-                if home not in seen and home.high > goal.low:
-                    seen.add(home)
-                    stack.append(home)
-        return False
+        def needed(kernel: Kernel) -> list[Kernel]:
+            return [home for need in kernel.needs if (home := self.home[need.buffer]) is goal or home.high > goal.low]
+
+        between = [home for need in start.needs if (home := self.home[need.buffer]) not in (start, goal)]
+        return goal in closure(between, needed)
 
     # ------------------------------------------------------------------ order
 
@@ -290,27 +255,7 @@ class Scheduler:
 
     def _sorted(self, kernels: list[Kernel]) -> list[Kernel]:
         """Topological order, otherwise stable (``topological_sort_schedule``)."""
-        done: set[Kernel] = set()
-        order: list[Kernel] = []
-        for kernel in kernels:
-            stack = [(kernel, iter(_needed(kernel)))] if kernel not in done else []
-            done.add(kernel)
-            while stack:
-                top, needs = stack[-1]
-                for name in needs:
-                    home = self.home[name]
-                    if home not in done:
-                        done.add(home)
-                        stack.append((home, iter(_needed(home))))
-                        break
-                else:
-                    order.append(top)
-                    stack.pop()
-        return order
-
-
-def _needed(kernel: Kernel) -> list[str]:
-    return sorted(d.buffer for d in kernel.needs)
+        return post_order(kernels, lambda kernel: [self.home[name] for name in sorted(need.buffer for need in kernel.needs)])
 
 
 def _reads_what_is_written(read: Access, write: Access) -> bool:
@@ -332,14 +277,10 @@ def _alive(buffers: list[Buffer], results: Iterable[Buffer]) -> list[Buffer]:
     return kept[::-1]
 
 
-def _count_readers(kernels: list[Kernel], results: Iterable[Buffer]) -> dict[str, int]:
+def _count_readers(kernels: list[Kernel], results: Iterable[Buffer]) -> Counter[str]:
     """The number of operations that read each buffer; being a result counts as one."""
-    counts: dict[str, int] = {}
-    for kernel in kernels:
-        for name in {d.buffer for d in kernel.reads}:
-            counts[name] = counts.get(name, 0) + 1
-    for name in {b.name for b in results}:
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(name for kernel in kernels for name in {d.buffer for d in kernel.reads})
+    counts.update({b.name for b in results})
     return counts
 
 

@@ -1,8 +1,6 @@
 """The state of lowering: a tensor for each node, and the buffers in order of creation."""
 from __future__ import annotations
 
-from math import prod
-
 from irscope.fusion.inductor.forms import Form, coordinates
 from irscope.fusion.inductor.limits import Limits
 from irscope.fusion.inductor.program import Program
@@ -71,8 +69,3 @@ def itemsize_of(node: Node) -> int:
     """The size of one element of a value, in bytes."""
     type = node.type
     return max(1, type.dtype.bits // 8) if isinstance(type, TensorType) else 4
-
-
-def elements(shape: tuple[int, ...]) -> int:
-    """The number of elements of a shape."""
-    return prod(shape)

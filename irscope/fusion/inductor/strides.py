@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.training import saved_inputs
-from irscope.fusion.views import row_major
+from irscope.fusion.views import VIEWS, contiguous_runs, row_major
 from irscope.graph import DynamicDim, Graph, Kind, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Slice, Transpose
@@ -22,6 +22,8 @@ GRADIENTS = hlo.named("dot multiply convert")
 """The last primitives of the gradients of attention."""
 TURNED = {4: (3, 1, 2, 0), 3: (1, 2, 0)}
 """The dimensions of what attention saves, by their number, from the innermost outwards."""
+CHANNELS_LAST = (1, 3, 2, 0)
+"""The dimensions of an image (N, C, H, W) from the innermost outwards, in the layout of oneDNN's convolutions."""
 STEPS = 64
 """The expansion of attention has fewer primitives than this between its two products."""
 
@@ -50,7 +52,7 @@ def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType
         elif query is not None:
             found.append(_like([shape_of(query)], [found[query.index]], shape_of(node)))
         else:
-            found.append(_strides(node, given))
+            found.append(row_major(shape_of(node)) if node.op in VIEWS and asks_for_copy(node) else seen_strides(node, given))
     return found
 
 
@@ -63,7 +65,7 @@ def _saved_layouts(graph: Graph) -> dict[Node, tuple[int, ...]]:
     saved = {node for node in saved_inputs(graph) if _said_strides(node) is None}
     found: dict[Node, tuple[int, ...]] = {}
     if saved and any(operators.is_of(node, operators.CONVOLUTION_GRADIENTS) for node in graph.nodes):
-        found.update((node, ordered_strides(shape_of(node), (1, 3, 2, 0))) for node in saved if len(shape_of(node)) == 4)
+        found.update((node, ordered_strides(shape_of(node), CHANNELS_LAST)) for node in saved if len(shape_of(node)) == 4)
     for node in graph.nodes if saved else ():
         for read in node.operands if operators.is_of(node, operators.ATTENTION_GRADIENTS) else ():
             order = TURNED.get(len(shape_of(read)))
@@ -83,23 +85,11 @@ def asks_for_copy(node: Node) -> bool:
     return bool(node.origin) and node.origin[0].op in operators.COPIES
 
 
-def _strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
-    shape = shape_of(node)
-    op = node.op
-    if op in (hlo.transpose, hlo.slice, hlo.broadcast, hlo.reshape, hlo.reverse) and asks_for_copy(node):
-        return row_major(shape)
+def seen_strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The strides of a node, those of a view before anything is copied; ``given`` are those of its operands."""
+    op, shape = node.op, shape_of(node)
     if op is hlo.reverse:
         return given[0]
-    return _seen_strides(node, given, shape)
-
-
-def seen_strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """The strides of a view before anything is copied."""
-    return _seen_strides(node, given, shape_of(node))
-
-
-def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ...]) -> tuple[int, ...]:
-    op = node.op
     if op is hlo.parameter:
         return _said_strides(node) or row_major(shape)
     origin = node.origin[0] if node.origin else node
@@ -116,14 +106,12 @@ def _seen_strides(node: Node, given: list[tuple[int, ...]], shape: tuple[int, ..
         return tuple(stride * step for stride, (_, _, step) in zip(given[0], Slice.of(node).slice))
     if op is hlo.reshape:
         return viewed(shape_of(node.operands[0]), given[0], shape) or row_major(shape)
-    if op is hlo.convolution:
-        last = any(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
-        return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
+    if op in (hlo.convolution, hlo.concatenate):
+        images = [like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given)]
+        last = (any(images) if op is hlo.convolution else all(images)) and len(shape) == 4
+        return ordered_strides(shape, CHANNELS_LAST) if last else row_major(shape)
     if op in KEEPS_ORDER and given and len(given[0]) == len(shape):
         return _like([shape_of(node.operands[0])], [given[0]], shape)
-    if op is hlo.concatenate:
-        last = all(like_channels_last(shape_of(o), s) for o, s in zip(node.operands, given))
-        return ordered_strides(shape, (1, 3, 2, 0)) if last and len(shape) == 4 else row_major(shape)
     if origin.op in operators.LAYER_NORMS:
         return row_major(shape)  # its decomposition begins with contiguous(input)
     kept = [(shape_of(o), s) for o, s in zip(node.operands, given) if len(s) == len(shape) and s]
@@ -153,9 +141,7 @@ def channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether an image (N, C, H, W) is in channels-last layout without gaps, and not row-major as well."""
     if len(shape) != 4 or len(strides) != 4:
         return False
-    wanted = ordered_strides(shape, (1, 3, 2, 0))
-    same = all(a == b for a, b, size in zip(strides, wanted, shape) if size != 1)
-    return same and any(a != b for a, b, size in zip(strides, row_major(shape), shape) if size != 1)
+    return is_laid_out(shape, strides, ordered_strides(shape, CHANNELS_LAST)) and not row_major_already(shape, strides)
 
 
 def like_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -163,7 +149,7 @@ def like_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
     if len(shape) != 4 or len(strides) != 4 or 0 in shape or strides[1] == 0:
         return False
     least = 0
-    for d in (1, 3, 2, 0):
+    for d in CHANNELS_LAST:
         if strides[d] < least or (d == 0 and least == strides[1]):
             return False
         least = strides[d] * max(shape[d], 1)
@@ -213,21 +199,19 @@ def _compared(a: int, b: int, strides: Sequence[tuple[int, ...]], shape: tuple[i
 
 def row_major_already(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether a value is row-major without gaps."""
-    return all(a == b for a, b, size in zip(strides, row_major(shape), shape) if size != 1)
+    return is_laid_out(shape, strides, row_major(shape))
+
+
+def is_laid_out(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether a value has the strides ``wanted``, dimensions of size one ignored."""
+    return all(a == b for a, b, size in zip(strides, wanted, shape) if size != 1)
 
 
 def viewed(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
     """The strides of the same memory under another shape, or None if it needs a copy first (``computeStride`` of ATen)."""
     if 0 in shape:
         return row_major(wanted)
-    blocks: list[tuple[int, int]] = []
-    for size, stride in zip(shape, strides):
-        if size == 1:
-            continue
-        if blocks and blocks[-1][1] == stride * size:
-            blocks[-1] = (blocks[-1][0] * size, stride)
-        else:
-            blocks.append((size, stride))
+    blocks = contiguous_runs(shape, strides)
     out = [0] * len(wanted)
     at = len(blocks) - 1
     left, step = blocks[at] if blocks else (1, 1)

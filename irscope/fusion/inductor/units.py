@@ -9,10 +9,11 @@ from __future__ import annotations
 from irscope.fusion.inductor import operators
 from irscope.fusion.inductor.attention import written_out
 from irscope.fusion.inductor.group_norm import group_norms
-from irscope.fusion.inductor.program import VIEWS, Program, Unit, is_number, seen_through
+from irscope.fusion.inductor.program import Program, Unit, is_number, seen_through
 from irscope.fusion.inductor.releases import Release
 from irscope.fusion.inductor.strides import asks_for_copy, row_major_already, seen_strides, shape_of, traced_strides, viewed
 from irscope.fusion.inductor.training import is_for_training
+from irscope.fusion.views import VIEWS
 from irscope.graph import Graph, Node, TensorType, live
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Dot, Gather, Reduce

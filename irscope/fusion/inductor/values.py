@@ -96,10 +96,6 @@ class Buffer:
         if rows and len(sizes) > 1:
             self.strides = ordered_strides(sizes, picked_order(rows, sizes))
 
-    def order(self, order: Sequence[int]) -> None:
-        """Freeze the layout with the dimensions in this order, from the innermost to the outermost."""
-        self.strides = ordered_strides(self.shape, order)
-
 
 @dataclass(slots=True, eq=False)
 class Storage:
@@ -110,7 +106,6 @@ class Storage:
     itemsize: int
     expression: Expression | None = None
     buffer: Buffer | None = None
-    ready: bool = False
 
 
 class Tensor(NamedTuple):

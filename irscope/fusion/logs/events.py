@@ -7,7 +7,7 @@ from irscope.formats.inductor.fusion_log import Candidate
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LoggedStep:
     """One decision. ``made`` is the name of the fused result (None: not fused, and ``words`` say why).
 
     ``consumer`` is empty if a producer is refused for every user. ``times``: microseconds with and without the fusion, if the
@@ -32,6 +32,6 @@ class FusionLog:
     policy: str
     name: str
     compiler: str
-    runs: list[list[Step]] = field(default_factory=list)
+    runs: list[list[LoggedStep]] = field(default_factory=list)
     operations: list[list[Candidate]] = field(default_factory=list)
     device: str = ""

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from irscope.formats.inductor.fusion_log import BEGINS, FusionRun, take
-from irscope.fusion.logs.events import FusionLog, Step
+from irscope.fusion.logs.events import FusionLog, LoggedStep
 
 MARK = "[__fusion] "
 
@@ -34,6 +34,6 @@ def read(text: str, name: str) -> FusionLog:
     log = FusionLog("inductor", name, "Inductor")
     for run in runs:
         log.operations.append(run.candidates)
-        log.runs.append([Step(d.a, d.b, made=f"{d.a}_{d.b}") if d.reason is None else Step(d.a, d.b, words=d.reason)
+        log.runs.append([LoggedStep(d.a, d.b, made=f"{d.a}_{d.b}") if d.reason is None else LoggedStep(d.a, d.b, words=d.reason)
                          for d in run.decisions])
     return log

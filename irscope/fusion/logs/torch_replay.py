@@ -6,9 +6,9 @@ from difflib import SequenceMatcher
 
 from irscope.formats.inductor.fusion_log import Candidate
 from irscope.fusion.inductor.kernels import Kernel, fused
-from irscope.fusion.inductor.scheduler import Refused, Scheduler
+from irscope.fusion.inductor.scheduler import RefusedPair, Scheduler
 from irscope.fusion.inductor.values import Buffer
-from irscope.fusion.logs.events import Step
+from irscope.fusion.logs.events import LoggedStep
 
 MOST = 2000
 """The search stops at more differences than this: the log is of another program."""
@@ -75,14 +75,14 @@ def _kind(buffer: Buffer) -> tuple[str, tuple[int, ...]]:
     return buffer.kind, tuple(s for s in sizes if s != 1)
 
 
-def replayed(scheduler: Scheduler, names: dict[str, str], steps: Sequence[Step]) -> None:
+def replayed(scheduler: Scheduler, names: dict[str, str], steps: Sequence[LoggedStep]) -> None:
     """Replay the joins of the log in ``scheduler``, which has joined nothing yet, and record the reasons that the log has."""
     for step in steps:
         first, second = _kernel(scheduler, names, step.producer), _kernel(scheduler, names, step.consumer)
         if first is None or second is None or first is second:
             continue
         if step.made is None:
-            scheduler.refuse(first, second, Refused(step.words, step.words or ""))
+            scheduler.refuse(first, second, RefusedPair(step.words, step.words or ""))
             continue
         made = fused(first, second)
         scheduler.home.update(dict.fromkeys(made.names, made))

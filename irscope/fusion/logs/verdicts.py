@@ -14,7 +14,7 @@ from irscope.formats.detect import decode
 from irscope.fusion.inductor.policy import InductorPolicy
 from irscope.fusion.inductor.report import written
 from irscope.fusion.logs import torch_log, xla_dump, xla_vlog
-from irscope.fusion.logs.events import FusionLog, Step
+from irscope.fusion.logs.events import FusionLog, LoggedStep
 from irscope.fusion.logs.torch_replay import matched, replayed
 from irscope.fusion.logs.xla_replay import Replay
 from irscope.fusion.plan import APPLIED, EdgeVerdict, applied_bodies
@@ -76,19 +76,16 @@ def _xla(own: EdgeVerdict, run: Replay, module: Module, version: str) -> EdgeVer
     if not run.knows(own.consumer):
         return own
     fused = run.fused(own.producer, own.consumer)
-    if fused == "all":
-        return _merged(own, fused, None, module, version)
-    words, more = _words(run, own.producer, own.consumer)
-    return _merged(own, fused, words if fused == "none" else None, module, version, more if fused == "none" else "")
+    words, more = _words(run, own.producer, own.consumer) if fused == "none" else (None, "")
+    return _merged(own, fused, words, module, version, more)
 
 
 def _words(run: Replay, producer: Node, consumer: Node) -> tuple[str | None, str]:
     """The log's reason for an edge that is not fused, and the times that it compared."""
-    refusals = run.refusals
-    step = refusals.pairs.get((producer, consumer)) or refusals.producers.get(producer)
+    step = run.pairs.get((producer, consumer)) or run.producers.get(producer)
     if step is not None:
         return step.words, ""
-    priority: Step | None = refusals.priorities.get(producer)
+    priority: LoggedStep | None = run.priorities.get(producer)
     if priority is not None and priority.times is not None and priority.times[0] > priority.times[1]:
         return None, f"XLA expects a loss: {priority.times[0]:g} us fused, {priority.times[1]:g} us apart"
     return None, ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from irscope.fusion.logs.events import FusionLog, Step
+from irscope.fusion.logs.events import FusionLog, LoggedStep
 
 TOKEN = re.compile(r'([\w.]+)\s*(?::\s*("(?:[^"\\]|\\.)*"|[^\s{}]+)|(\{))|(\})')
 ESCAPE = re.compile(r"\\(.)")
@@ -29,15 +29,15 @@ def read(text: str, name: str) -> FusionLog:
     return log
 
 
-def _read(kind: str, fields: dict[str, list[str]]) -> Iterator[Step]:
+def _read(kind: str, fields: dict[str, list[str]]) -> Iterator[LoggedStep]:
     producer = (fields.get("producer_name") or [""])[0]
     if kind == "fusion":
-        yield Step(producer, (fields.get("consumer_name") or [""])[0], made=(fields.get("fusion_name") or [""])[0])
+        yield LoggedStep(producer, (fields.get("consumer_name") or [""])[0], made=(fields.get("fusion_name") or [""])[0])
     elif kind == "producer_ineligible":
-        yield Step(producer, "", words=(fields.get("reason") or [""])[0])
+        yield LoggedStep(producer, "", words=(fields.get("reason") or [""])[0])
     elif kind == "update_priority":
         fused, apart = (float((fields.get(key) or ["0"])[0]) for key in ("us_fused", "us_unfused"))
-        yield from (Step(producer, consumer, times=(fused, apart)) for consumer in fields.get("consumer_names", [""]))
+        yield from (LoggedStep(producer, consumer, times=(fused, apart)) for consumer in fields.get("consumer_names", [""]))
 
 
 def _steps(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:

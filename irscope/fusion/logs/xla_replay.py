@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from irscope.fusion.logs.events import Step
-from irscope.graph import Effect, Graph, Node
+from irscope.fusion.closure import closure
+from irscope.fusion.logs.events import LoggedStep
+from irscope.graph import Graph, Node
+from irscope.graph.walk import LASTING
 
 
 @dataclass(slots=True, eq=False)
@@ -16,34 +18,28 @@ class Cluster:
     members: set[Node]
 
 
-@dataclass(slots=True, eq=False)
-class Refusals:
-    """Why instructions were not fused: by producer and consumer, and by producer alone; the last reason counts."""
-
-    pairs: dict[tuple[Node, Node], Step] = field(default_factory=dict)
-    producers: dict[Node, Step] = field(default_factory=dict)
-    priorities: dict[Node, Step] = field(default_factory=dict)
-
-
 class Replay:
     """The steps of one run on the graphs of a module.
 
     ``known`` are the instructions of the text that the log mentions, ``unknown`` the names in it that neither the text has nor the log
-    created.
+    created. ``pairs``, ``producers`` and ``priorities`` say why instructions were not fused: by producer and consumer, by producer
+    alone, and by the times that XLA compared; the last reason counts.
     """
 
-    def __init__(self, graphs: Sequence[Graph], steps: Sequence[Step]) -> None:
+    def __init__(self, graphs: Sequence[Graph], steps: Sequence[LoggedStep]) -> None:
         self.graphs = graphs
         self.home = {node: Cluster(node, {node}) for graph in graphs for node in graph.nodes}
         self.named = {node.name: cluster for node, cluster in self.home.items()}
-        self.refusals = Refusals()
+        self.pairs: dict[tuple[Node, Node], LoggedStep] = {}
+        self.producers: dict[Node, LoggedStep] = {}
+        self.priorities: dict[Node, LoggedStep] = {}
         self.known: set[Node] = set()
         self.unknown: set[str] = set()
         for step in steps:
             self._take(step)
         self.kernels = self._alive()
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: LoggedStep) -> None:
         first = self._cluster(step.producer)
         second = self._cluster(step.consumer) if step.consumer else None
         if first is None or (step.consumer and second is None):
@@ -52,13 +48,13 @@ class Replay:
             second.members |= first.members
             self.named[step.made] = second
         elif second is None:
-            self.refusals.producers[first.root] = step
+            self.producers[first.root] = step
         elif step.times is not None:
-            self.refusals.priorities[first.root] = step
+            self.priorities[first.root] = step
         else:
             for member in second.members:
                 if first.root in member.operands:
-                    self.refusals.pairs[first.root, member] = step
+                    self.pairs[first.root, member] = step
 
     def _cluster(self, name: str) -> Cluster | None:
         found = self.named.get(name)
@@ -71,19 +67,16 @@ class Replay:
     def _alive(self) -> dict[Node, list[Cluster]]:
         """For each live instruction the kernels that compute it."""
         inside: dict[Node, list[Cluster]] = {}
-        stack: list[Node] = []
-        for graph in self.graphs:
-            stack += [n for n in graph.nodes if n is graph.root or n.op.effect in (Effect.WRITES, Effect.CONTROL)]
-        seen: set[Node] = set()
-        while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                cluster = self.home[node]
-                for member in cluster.members:
-                    inside.setdefault(member, []).append(cluster)
-                    stack += [o for o in member.operands if o not in cluster.members and o not in seen]
+        results = (n for graph in self.graphs for n in graph.nodes if n is graph.root or n.op.effect in LASTING)
+        for node in closure(results, self._inputs):
+            for member in self.home[node].members:
+                inside.setdefault(member, []).append(self.home[node])
         return inside
+
+    def _inputs(self, node: Node) -> list[Node]:
+        """What the kernel of an instruction reads."""
+        members = self.home[node].members
+        return [operand for member in members for operand in member.operands if operand not in members]
 
     def fused(self, producer: Node, consumer: Node) -> str:
         """``all`` if every kernel with the consumer computes the producer, ``none`` if none does, else ``some``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from irscope.fusion.logs.events import FusionLog, Step
+from irscope.fusion.logs.events import FusionLog, LoggedStep
 
 LINE = re.compile(r"instruction_fusion\.cc:\d+\] ?(.*)")
 NAMED = re.compile(r"\s*%?([\w.\-]+)")
@@ -25,7 +25,7 @@ def sniff(text: str) -> bool:
 def read(text: str, name: str) -> FusionLog:
     """The steps of each run. Skips lines of other passes."""
     log = FusionLog("xla-cpu", name, "XLA")
-    steps: list[Step] = []
+    steps: list[LoggedStep] = []
     considered = ""
     fusing: tuple[str, str] | None = None
     for line in text.splitlines():
@@ -34,26 +34,26 @@ def read(text: str, name: str) -> FusionLog:
             continue
         words = found[1]
         if fusing is not None and not words.lstrip().startswith("created new fusion:"):
-            steps.append(Step(*fusing, made=fusing[1]))
+            steps.append(LoggedStep(*fusing, made=fusing[1]))
             fusing = None
         if words.startswith("Considering fusion of: "):
             considered = _name(words[len("Considering fusion of: "):])
         elif words.startswith("not fusing operand "):
             producer, reason = _refused(words[len("not fusing operand "):])
-            steps.append(Step(_name(producer), considered, words=reason))
+            steps.append(LoggedStep(_name(producer), considered, words=reason))
         elif words.startswith("Operand (") and words.endswith(") is not fusible"):
-            steps.append(Step(_name(words[len("Operand ("):]), considered, words=words))
+            steps.append(LoggedStep(_name(words[len("Operand ("):]), considered, words=words))
         elif words.startswith("Fusing %") and " into %" in words:
             producer, _, consumer = words[len("Fusing "):].rpartition(" into %")
             fusing = (_name(producer), _name(consumer))
         elif fusing is not None:
-            steps.append(Step(*fusing, made=_name(words.partition(":")[2])))
+            steps.append(LoggedStep(*fusing, made=_name(words.partition(":")[2])))
             fusing = None
         elif words.startswith(END):
             log.runs.append(steps)
             steps = []
     if fusing is not None:
-        steps.append(Step(*fusing, made=fusing[1]))
+        steps.append(LoggedStep(*fusing, made=fusing[1]))
     if steps:
         log.runs.append(steps)
     return log

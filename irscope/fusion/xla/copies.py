@@ -16,15 +16,13 @@ MAX_COPIES = 15
 class Copies:
     """The copies that one fusion emits, updated while instructions are fused into it."""
 
-    __slots__ = ("fusion", "times", "users")
+    __slots__ = ("body", "fusion", "times", "users")
 
     def __init__(self, fusion: Instruction) -> None:
-        self.fusion = fusion
-        body = fusion.body
-        assert body is not None
-        self.users: dict[Instruction, dict[Instruction, None]] = {body.root: {fusion: None}}
+        self.fusion, self.body = fusion, fusion.fused_body
+        self.users: dict[Instruction, dict[Instruction, None]] = {self.body.root: {fusion: None}}
         self.times: dict[Instruction, int] = {fusion: 1}
-        for instruction in reversed(body.post_order()):
+        for instruction in reversed(self.body.post_order()):
             if instruction.op is not hlo.parameter:
                 self._count(instruction)
 
@@ -58,15 +56,11 @@ class Copies:
     def _count(self, instruction: Instruction) -> None:
         mine = self.users.setdefault(instruction, {})
         self.times[instruction] = sum(self.times[user] for user in mine)
-        body = self.fusion.body
-        assert body is not None
         for operand in instruction.operands:
             outer = operand
             if operand.op is hlo.parameter:
-                outer = operand.outside if operand.outside is not None else self.fusion.operands[body.params.index(operand)]
-            readers = self.users.get(outer)
-            if readers is None:
-                readers = self.users[outer] = {}
+                outer = operand.outside if operand.outside is not None else self.fusion.operands[self.body.params.index(operand)]
+            readers = self.users.setdefault(outer, {})
             if instruction.op is hlo.transpose or operand.same_dims_and_layout(instruction):
                 readers.update(mine)
             else:
@@ -75,15 +69,4 @@ class Copies:
 
 def reader_count(instruction: Instruction) -> int:
     """The number of users of an instruction, those inside fusions counted one by one."""
-    total = 0
-    for user in instruction.users:
-        total += len(user.body.params[user.operands.index(instruction)].users) if user.body is not None else 1
-    return total
-
-
-class AllCopies(dict[Instruction, Copies]):
-    """The copies of each fusion, computed on first use."""
-
-    def __missing__(self, fusion: Instruction) -> Copies:
-        found = self[fusion] = Copies(fusion)
-        return found
+    return sum(len(user.body.params[user.operands.index(instruction)].users) if user.body is not None else 1 for user in instruction.users)

@@ -4,6 +4,7 @@ It runs late, on the entry only, after XLA has inserted copies so that results d
 """
 from __future__ import annotations
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_rules import MAX_BUFFERS, fits_budget
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -34,16 +35,8 @@ def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str
 
 def _computes_alike(body: Computation) -> bool:
     """Whether everything that depends on a kernel's parameter is elementwise (or a bitcast), so that it may write where it reads."""
-    seen: set[Instruction] = set()
-    stack = list(body.params)
-    while stack:
-        for user in stack.pop().users:
-            if (not user.is_elementwise or user.op is hlo.copy) and user.op not in (hlo.bitcast, hlo.tuple):
-                return False
-            if user not in seen:
-                seen.add(user)
-                stack.append(user)
-    return True
+    return all((i.is_elementwise and i.op is not hlo.copy) or i.op in (hlo.parameter, hlo.bitcast, hlo.tuple)
+               for i in closure(body.params, lambda i: i.users))
 
 
 def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instruction], device: Device) -> list[Instruction]:
@@ -67,8 +60,7 @@ def _copy_behind(fusion: Instruction, user: Instruction, outputs: list[Instructi
 
 def _write_twice(computation: Computation, fusion: Instruction, chains: list[list[Instruction]]) -> None:
     """Compute the copies inside the kernel; users of a copy read an element of the kernel's results instead."""
-    body = fusion.body
-    assert body is not None
+    body = fusion.fused_body
     fusion.traits = None
     outputs = body.outputs
     first = len(outputs)

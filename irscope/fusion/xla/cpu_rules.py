@@ -1,7 +1,8 @@
 """The tests of XLA's CPU fusion pass in the order in which it makes them (cpu_instruction_fusion.cc, instruction_fusion.cc)."""
 from __future__ import annotations
 
-from irscope.fusion.xla.copies import AllCopies
+from irscope.fusion.memo import Memo
+from irscope.fusion.xla.copies import Copies
 from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.opcodes import CHEAP_WHEN_REAL, CPU_CHEAP, CPU_LOOP_FUSIBLE
@@ -74,11 +75,6 @@ IN_PLACE: dict[str, Rule] = {
     for words in WORDS
 }
 
-RULES: tuple[Rule, ...] = (
-    NOT_FUSIBLE, CONSUMER_NOT_FUSIBLE, CAN_NOT_DUPLICATE, SHIFTED, CUSTOM, LARGE_CONSTANT, OUTPUT_FUSED, NOT_LOOP_FUSIBLE, CONCATENATE,
-    NOT_PROFITABLE, ROOT, EXPENSIVE_TWICE, *IN_PLACE.values(), REDUCTIONS, LONE_CONSTANT, PRODUCER_IS_FUSION, TOO_MANY_COPIES,
-    MAJOR_REDUCTION, NO_CASE)
-"""All rules in test order; :mod:`irscope.fusion.xla.releases` says which of them a release has."""
 LASTING = frozenset((NOT_FUSIBLE, CAN_NOT_DUPLICATE, SHIFTED, CUSTOM, LARGE_CONSTANT, NOT_LOOP_FUSIBLE, CONCATENATE,
                      NOT_PROFITABLE, ROOT, REDUCTIONS))
 """Rules whose refusal holds whatever else is fused into the same kernel: they are not tested twice."""
@@ -98,13 +94,13 @@ class CpuRules:
         self.computation = computation
         self.release = release
         self.reused = ReusedOperands()
-        self.copies = AllCopies()
-        self.easy: dict[Instruction, bool] = {}
+        self.copies = Memo(Copies)
+        self.easy = Memo(self._is_easy)
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
         """Why an operand is not fused into ``consumer``; None if it is. ``number`` is its operand number outside fusions."""
         if consumer.kind == "kLoop" and consumer.body is not None and consumer.body.root.op not in WRITES_IN_PLACE \
-                and self._is_easy(producer) and producer is not self.computation.root:
+                and self.easy[producer] and producer is not self.computation.root:
             numbers = self.copies[consumer].too_many(producer)
             return Refusal(TOO_MANY_COPIES, numbers) if numbers else None
         if consumer.kind == "kCustom":
@@ -121,7 +117,7 @@ class CpuRules:
             if numbers := inefficient_concatenation(side, self.release.concatenations):
                 return Refusal(CONCATENATE, numbers)
         costly = is_expensive(producer, self.release)
-        if producer.op is not hlo.fusion and costly and producer in self.reused.of(consumer):
+        if producer.op is not hlo.fusion and costly and producer in self.reused[consumer]:
             return Refusal(NOT_PROFITABLE, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
         if producer is self.computation.root:
             return Refusal(ROOT)
@@ -137,13 +133,9 @@ class CpuRules:
 
         Tested once for each producer; most edges of real graphs are of this kind, and XLA copies some producers into hundreds of kernels.
         """
-        found = self.easy.get(producer)
-        if found is None:
-            found = self.easy[producer] = (
-                producer.op not in (hlo.dot, hlo.fusion, hlo.reduce) and (producer.op is not hlo.constant or producer.elements == 1)
+        return (producer.op not in (hlo.dot, hlo.fusion, hlo.reduce) and (producer.op is not hlo.constant or producer.elements == 1)
                 and not (producer.op is hlo.add and any(o.op is hlo.dot for o in producer.operands)) and loop_fusible(producer)
                 and not inefficient_concatenation(producer, self.release.concatenations) and not is_expensive(producer, self.release))
-        return found
 
     def _in_kernel(self, producer: Instruction, consumer: Instruction, number: int) -> Refusal | None:
         """The tests that depend on what the consumer's kernel already contains."""

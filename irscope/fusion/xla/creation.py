@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 
 REVERSED_NUMBERS = re.compile(r"(?:\d++\.)*+")
@@ -33,7 +34,7 @@ STEMS = 64
 """So many stems are looked at for numbers that were free: those of most instructions."""
 
 
-class Stage(IntEnum):
+class CreationStage(IntEnum):
     """What made an instruction, the earliest first."""
 
     PROGRAM = 0
@@ -47,34 +48,18 @@ def by_age(computation: Computation, order: Sequence[Instruction]) -> list[Instr
     """A post-order of a computation as an order of age: by stage; within one, operands and lower numbers of the same stem first."""
     names = {instruction: _split(instruction.name) for instruction in order}
     scopes = {instruction: computation.scope(instruction.node) for instruction in order}
-    stages = {instruction: Stage.LAID_OUT if _is_canonical_reduction(instruction, scopes)
+    stages = {instruction: CreationStage.LAID_OUT if _is_canonical_reduction(instruction, scopes)
               else _stage(instruction, names[instruction][0][0], scopes[instruction]) for instruction in order}
     for late in _numbered_later(order, names, stages):
-        stages[late] = Stage.SIMPLIFIED
+        stages[late] = CreationStage.SIMPLIFIED
     before = _next_lower(order, names, stages)
-    made: dict[Instruction, None] = {}
-    for stage in Stage:
-        seen: set[Instruction] = set()
-        for start in order:
-            if stages[start] is stage:
-                _append(start, stages, before, seen, made)
-    return list(made)
 
+    def older(one: Instruction) -> list[Instruction]:
+        """Those of its stage that an instruction comes behind."""
+        lower = [before[one]] if one in before else []
+        return lower + [operand for operand in one.operands if stages.get(operand) is stages[one]]
 
-def _append(start: Instruction, stages: dict[Instruction, Stage], before: dict[Instruction, Instruction], seen: set[Instruction],
-            made: dict[Instruction, None]) -> None:
-    """Append an instruction behind all of its stage that are older."""
-    pending = [(start, False)]
-    while pending:
-        instruction, ready = pending.pop()
-        if ready:
-            made[instruction] = None
-        elif instruction not in seen:
-            seen.add(instruction)
-            pending.append((instruction, True))
-            pending += [(operand, False) for operand in reversed(instruction.operands) if stages.get(operand) is stages[start]]
-            if instruction in before:
-                pending.append((before[instruction], False))
+    return [one for stage in CreationStage for one in post_order((i for i in order if stages[i] is stage), older)]
 
 
 def _split(name: str) -> Name:
@@ -85,15 +70,15 @@ def _split(name: str) -> Name:
     return (stem, len(numbers)), numbers
 
 
-def _stage(instruction: Instruction, stem: str, scope: str) -> Stage:
+def _stage(instruction: Instruction, stem: str, scope: str) -> CreationStage:
     """What made an instruction, by its name and scope: passes name it after its opcode, jax after the primitive that ends the scope."""
     if stem.startswith(KERNELS) or instruction.op in (hlo.fusion, hlo.custom_call):
-        return Stage.KERNEL
+        return CreationStage.KERNEL
     if instruction.op is hlo.bitcast:
-        return Stage.LAID_OUT
+        return CreationStage.LAID_OUT
     if scope and stem.replace("_", "-") == instruction.op.name and scope.rpartition("/")[2] != stem:
-        return Stage.LAID_OUT if instruction.op in MOVEMENT else Stage.SIMPLIFIED
-    return Stage.INLINED if len(CALLED.findall(scope)) > 1 else Stage.PROGRAM
+        return CreationStage.LAID_OUT if instruction.op in MOVEMENT else CreationStage.SIMPLIFIED
+    return CreationStage.INLINED if len(CALLED.findall(scope)) > 1 else CreationStage.PROGRAM
 
 
 def _is_canonical_reduction(instruction: Instruction, scopes: dict[Instruction, str]) -> bool:
@@ -108,14 +93,15 @@ def _is_canonical_reduction(instruction: Instruction, scopes: dict[Instruction, 
     return operand.op is hlo.bitcast or (operand.op is hlo.reduce and scopes[operand] == scopes[instruction])
 
 
-def _numbered_later(order: Sequence[Instruction], names: dict[Instruction, Name], stages: dict[Instruction, Stage]) -> list[Instruction]:
+def _numbered_later(order: Sequence[Instruction], names: dict[Instruction, Name],
+                    stages: dict[Instruction, CreationStage]) -> list[Instruction]:
     """Instructions of the program that a pass has replaced and given a free number below all that the program has.
 
     They have a gap behind them, and some a lower number than what they are computed from.
     """
     stems: dict[Stem, list[Instruction]] = {}
     for instruction in order:
-        if stages[instruction] is Stage.PROGRAM and names[instruction][1]:
+        if stages[instruction] is CreationStage.PROGRAM and names[instruction][1]:
             stems.setdefault(names[instruction][0], []).append(instruction)
     low: dict[Stem, list[Instruction]] = {}
     for stem, members in sorted(stems.items(), key=lambda item: -len(item[1]))[:STEMS]:
@@ -147,9 +133,9 @@ def _falling(order: Sequence[Instruction], names: dict[Instruction, Name]) -> se
 
 
 def _next_lower(order: Sequence[Instruction], names: dict[Instruction, Name],
-                stages: dict[Instruction, Stage]) -> dict[Instruction, Instruction]:
+                stages: dict[Instruction, CreationStage]) -> dict[Instruction, Instruction]:
     """The instruction of the same stage and stem with the next lower number, of those that have one."""
-    chains: dict[tuple[Stage, Stem], list[Instruction]] = {}
+    chains: dict[tuple[CreationStage, Stem], list[Instruction]] = {}
     for instruction in order:
         chains.setdefault((stages[instruction], names[instruction][0]), []).append(instruction)
     found: dict[Instruction, Instruction] = {}

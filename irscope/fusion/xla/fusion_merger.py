@@ -5,7 +5,7 @@ As of jaxlib 0.4.35 (fusion_merger.cc, gpu_fusible.cc).
 from __future__ import annotations
 
 from irscope.fusion.xla.gpu_kinds import earlier_kind
-from irscope.fusion.xla.gpu_outputs import Loop, is_input_reduction, is_turning
+from irscope.fusion.xla.gpu_outputs import OutputLoop, is_input_reduction, is_turning
 from irscope.fusion.xla.gpu_rules import CODE, budget_refusal
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.joining import merge_into
@@ -34,9 +34,6 @@ MOSTLY_TURNED = Rule("uncoalesced", "would read mostly uncoalesced",
 SLOWER = Rule("slower", "will execute slower if fused",
               "XLA's cost model expects that computing {producer} in all its readers takes longer than reading it")
 
-RULES: tuple[Rule, ...] = (NO_LOOP, BITCAST, CUSTOM, REDUCTIONS, TRANSPOSES, BOTH, UNTILED, MOSTLY_TURNED, SLOWER)
-"""The rules of this pass only, in test order: the rules of a pair come before MOSTLY_TURNED, budget and code size after it."""
-
 
 class Merger:
     """``FusionInstructionMerger`` on one computation. ``merged`` are the merged pairs (producer, user), in order."""
@@ -55,11 +52,11 @@ class Merger:
         """Why a kernel is not fused into its users; None if it is fused into all."""
         if producer.kind != "kLoop":
             return Refusal(NO_LOOP)
-        mine = Loop.of(producer)
+        mine = OutputLoop.of(producer)
         plain = mine.reduces is None and mine.moves is None
         for user in producer.users:
             refusal = Refusal(BITCAST) if user.op is hlo.bitcast else Refusal(CUSTOM) if user.kind in ("kCustom", "triton") \
-                else (None if plain else _apart(mine, Loop.of(user), producer, user)) or pair_refusal(producer, user)
+                else (None if plain else _apart(mine, OutputLoop.of(user), producer, user)) or pair_refusal(producer, user)
             if refusal is not None:
                 return _of_one(refusal, producer, user)
         if any(map(is_input_reduction, producer.users)) and turns_most(producer):
@@ -92,7 +89,7 @@ def _of_one(refusal: Refusal, producer: Instruction, user: Instruction) -> Refus
     return Refusal(refusal.rule, ", ".join([*numbers, f"into all its readers or none, and this one is %{user.name}"]))
 
 
-def _apart(mine: Loop, theirs: Loop, producer: Instruction, user: Instruction) -> Refusal | None:
+def _apart(mine: OutputLoop, theirs: OutputLoop, producer: Instruction, user: Instruction) -> Refusal | None:
     """``FusionHeroesAreCompatible``: refuses two kernels whose heroes need different emitters or tiles."""
     if None not in (mine.reduces, theirs.reduces) and mine.reduces != theirs.reduces:
         return Refusal(REDUCTIONS)
@@ -119,5 +116,4 @@ def _straight(parameter: Instruction) -> bool:
 
 def turns_most(kernel: Instruction) -> bool:
     """``TransposesMostData``: whether the transposing instructions have together at least half as many elements as the kernel."""
-    assert kernel.body is not None
-    return sum(i.elements for i in kernel.body.instructions if is_turning(i)) >= MOSTLY * kernel.elements
+    return sum(i.elements for i in kernel.fused_body.instructions if is_turning(i)) >= MOSTLY * kernel.elements

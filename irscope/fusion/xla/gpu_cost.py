@@ -4,24 +4,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.durations import duration, single, ticks
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, kind_of
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, kind_of
 from irscope.fusion.xla.gpu_launch import launch, reads_coalesced
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, window_reductions
-from irscope.fusion.xla.tiling import TileModel
+from irscope.fusion.xla.tiling import L1_SPEEDUP, L2_SPEEDUP, OVERLAP, TileModel
 from irscope.graph import Graph, TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate
 
 LAUNCH = 1000.0
 """Nanoseconds of a launch (``kKernelLaunchOverhead``)."""
-L2_SPEEDUP = 2.5
-L1_SPEEDUP = 8.0
-OVERLAP = 0.95
-"""The share of the shorter of computing and memory access that hides behind the longer (``kMemoryComputeParallelism``)."""
 MAX_IR = 10000
 """``kMaxIRSize``. (jaxlib 0.10.2 does not count basic-block splits: its binary has no such strings, and its test expects such a fusion.)"""
 EVEN_CONCATENATION = 6.0
@@ -101,10 +98,10 @@ class CostModel:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.tiles = TileModel(device)
-        self._facts: dict[Instruction, Facts] = {}
+        self._facts = Memo(self._analysed)
         self._runs: dict[Instruction, Run] = {}
         self._sums: dict[Instruction, Sums] = {}
-        self._bodies: dict[int, float] = {}
+        self._bodies = Memo(self._body_cycles)
         self._plain: dict[object, Facts] = {}
 
     def forget(self, instruction: Instruction) -> None:
@@ -151,12 +148,11 @@ class CostModel:
             kind = kind_of(instruction)
             blocks, threads = self._launch(None, instruction, kind)
             coalesced = reads_coalesced(kind, instruction, None)
-            read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands)
-                       if o.is_array)
+            read = sum(self._read(o, facts.read[i], blocks, coalesced) for i, o in enumerate(instruction.operands) if o.is_array)
             write = duration(facts.written, self.device.bandwidth)
             compute = self._compute(facts.flops, blocks, threads)
             found = self._runs[instruction] = Run(facts.flops, facts.written, write, self._combined(compute, read + write))
-            if kind is Emitter.TRITON and (tiled := self.tiles.alone(instruction)):
+            if kind is KernelEmitter.TRITON and (tiled := self.tiles.alone(instruction)):
                 found.flops, found.time = tiled.flops, tiled.time
         return found
 
@@ -212,7 +208,7 @@ class CostModel:
         both = facts.roots[number] & facts.roots[consumer.operands.index(operand)]
         return sum(facts.share[r] for r in both)
 
-    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
+    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: KernelEmitter) -> tuple[int, int]:
         return launch(self.device, producer, consumer, kind)
 
     def _read(self, operand: Instruction, total: float, blocks: int, coalesced: bool) -> float:
@@ -243,11 +239,10 @@ class CostModel:
 
     def facts(self, instruction: Instruction) -> Facts:
         """The cost analysis of one instruction."""
-        found = self._facts.get(instruction)
-        if found is None:
-            found = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
-            self._facts[instruction] = found
-        return found
+        return self._facts[instruction]
+
+    def _analysed(self, instruction: Instruction) -> Facts:
+        return self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
 
     def before(self, producer: Instruction, fusion: Instruction) -> Before | None:
         """A kernel and its producer before fusion, for :meth:`after`; None if the fused kernel must be analysed again as a whole.
@@ -340,8 +335,7 @@ class CostModel:
         return Facts(flops, used, read, written)
 
     def _of_fusion(self, fusion: Instruction) -> Facts:
-        body = fusion.body
-        assert body is not None
+        body = fusion.fused_body
         root = body.root
         share: dict[Instruction, float] = {root: 1.0}
         times: dict[Instruction, float] = {root: 1.0}
@@ -362,8 +356,7 @@ class CostModel:
             key = instruction.node or instruction
             facts = self._plain.get(key)
             if facts is None:
-                facts = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
-                self._plain[key] = facts
+                facts = self._plain[key] = self._analysed(instruction)
             flops += usage * facts.flops
             through = instruction.is_elementwise or instruction.op in (hlo.tuple, hlo.get_tuple_element)
             for number, operand in enumerate(instruction.operands):
@@ -375,24 +368,19 @@ class CostModel:
                 count = operand.elements
                 share[operand] = share.get(operand, 0.0) + (ceil(usage * facts.used[number] * count - 1e-6) / count if count else 0.0)
                 times[operand] = times.get(operand, 0.0) + copies
-        outputs = root.operands if root.op is hlo.tuple else (root,)
-        written = sum(float((o.operands[1] if o.op is hlo.dynamic_update_slice else o).size) for o in outputs)
+        written = sum(float((o.operands[1] if o.op is hlo.dynamic_update_slice else o).size) for o in body.outputs)
         return Facts(flops, [used[p] for p in body.params], [p.size * used[p] for p in body.params], written, code,
                      tuple(emitted[p] for p in body.params), tuple(frozenset(roots[p]) for p in body.params), share, times, exact)
 
     def _body(self, instruction: Instruction) -> float:
         """The operations of a reduction's computation for one element."""
-        graph: Graph | None = instruction.bodies[0] if instruction.bodies else None
-        if graph is None:
+        if not instruction.bodies:
             return float(cycles(self.device.capability, hlo.add, instruction.dtype))
-        found = self._bodies.get(id(graph))
-        if found is None:
-            found = 0.0
-            for node in graph.nodes:
-                if node.operands and isinstance(node.type, TensorType) and node.op.scalar is not None:
-                    found += cycles(self.device.capability, node.op, node.type.dtype.name)
-            self._bodies[id(graph)] = found
-        return found
+        return self._bodies[instruction.bodies[0]]
+
+    def _body_cycles(self, graph: Graph) -> float:
+        return float(sum(cycles(self.device.capability, node.op, node.type.dtype.name) for node in graph.nodes
+                         if node.operands and isinstance(node.type, TensorType) and node.op.scalar is not None))
 
 
 def _parts(instruction: Instruction) -> int:

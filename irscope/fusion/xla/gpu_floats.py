@@ -6,6 +6,7 @@ normalisations, inside their kernels too; then ``SimplifyFPConversions`` merges 
 from __future__ import annotations
 
 from irscope.fusion.canonicalise.floats import PASSES
+from irscope.fusion.canonicalise.values import is_floating
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph import DTYPES, Layout, Op, TensorType
@@ -77,10 +78,10 @@ def _typed(like: Instruction, dtype: str) -> TensorType:
 def _join(computation: Computation) -> None:
     """Merge or cancel consecutive conversions between floats, and remove those without users."""
     for instruction in computation.post_order():
-        if instruction.op is not hlo.convert or not _is_float(instruction):
+        if instruction.op is not hlo.convert or not is_floating(instruction.dtype):
             continue
         source = instruction
-        while source.op is hlo.convert and _is_float(source.operands[0]):
+        while source.op is hlo.convert and is_floating(source.operands[0].dtype):
             source = source.operands[0]
         first = instruction.operands[0]
         if source is first or source is instruction:
@@ -92,7 +93,3 @@ def _join(computation: Computation) -> None:
     for instruction in reversed(computation.post_order()):
         if instruction.op is hlo.convert and not instruction.users and instruction is not computation.root:
             computation.remove(instruction)
-
-
-def _is_float(instruction: Instruction) -> bool:
-    return instruction.dtype in DTYPES and DTYPES[instruction.dtype].kind == "float"

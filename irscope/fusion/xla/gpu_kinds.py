@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import is_race_free, is_unnested_reduction
 from irscope.fusion.xla.transposes import moves_minor, tiled_transpose, transpose_is_bitcast
 from irscope.ops import hlo
 
 
-class Emitter(Enum):
+class KernelEmitter(Enum):
     """The kinds that matter for fusion."""
 
     LOOP = "loop"
@@ -24,15 +25,11 @@ class Emitter(Enum):
     CUSTOM = "custom"
 
 
-class Whole:
+class FusedPair:
     """A consumer with (or without) a producer fused, traversed as one kernel."""
 
     def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
         self.consumer, self.producer = consumer, producer
-
-    def roots(self) -> list[Instruction]:
-        root = self.consumer if self.consumer.body is None else self.consumer.body.root
-        return list(root.operands) if root.op is hlo.tuple and self.consumer.body is not None else [root]
 
     def operand(self, instruction: Instruction, number: int = 0) -> Instruction | None:
         """An operand inside the kernel; None if it is read from memory."""
@@ -46,20 +43,18 @@ class Whole:
             return operand if inside else None
         if operand is not producer or producer is None:
             return None
-        return producer if producer.body is None else producer.body.root
+        return producer.root
 
     def users(self, instruction: Instruction) -> Iterable[Instruction]:
         """The users of an instruction inside the kernel."""
         consumer, producer = self.consumer, self.producer
-        if instruction is not producer and (producer is None or producer.body is None or instruction is not producer.body.root):
-            alone = instruction is consumer or (consumer.body is not None and instruction is consumer.body.root)
-            return () if alone else instruction.users
-        assert producer is not None
+        if producer is None or instruction not in (producer, producer.root):
+            return () if instruction in (consumer, consumer.root) else instruction.users
         return (consumer,) if consumer.body is None else consumer.body.params[consumer.operands.index(producer)].users
 
     def readers(self, source: Instruction) -> Iterable[Instruction]:
         """The users, inside the kernel, of the value that an operand of one of its instructions refers to."""
-        outer = self._outer(source)
+        outer = self.outer(source)
         for part in (self.producer, self.consumer):
             if part is None or outer not in part.operands:
                 continue
@@ -68,8 +63,8 @@ class Whole:
             else:
                 yield from part.body.params[part.operands.index(outer)].users
 
-    def _outer(self, source: Instruction) -> Instruction:
-        """The value outside of the kernel that a parameter refers to."""
+    def outer(self, source: Instruction) -> Instruction:
+        """The value outside of the kernel that a parameter refers to; any other value is itself."""
         for part in (self.consumer, self.producer):
             if part is not None and part.body is not None and source in part.body.instructions:
                 return part.operands[part.body.params.index(source)]
@@ -79,16 +74,12 @@ class Whole:
 def _is_intermediate(instruction: Instruction, operands: int = 1) -> bool:
     if not 0 < len(instruction.operands) <= operands:
         return False
-    if instruction.op is hlo.bitcast:
-        return True
-    if instruction.op is hlo.reshape:
-        return True
     if instruction.op is hlo.transpose:
         return transpose_is_bitcast(instruction)
-    return instruction.is_elementwise and instruction.op is not hlo.copy
+    return instruction.op in (hlo.bitcast, hlo.reshape) or (instruction.is_elementwise and instruction.op is not hlo.copy)
 
 
-def _hero(whole: Whole, root: Instruction) -> Instruction:
+def _hero(whole: FusedPair, root: Instruction) -> Instruction:
     """The hero of a root: past trivial steps a reduction, transpose or concatenation, else the root."""
     hero = root
     while _is_intermediate(hero):
@@ -102,45 +93,25 @@ def _hero(whole: Whole, root: Instruction) -> Instruction:
         or _only_below(whole, hero, lambda i: i.op is hlo.concatenate) or root
 
 
-def _only_below(whole: Whole, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
+def _only_below(whole: FusedPair, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
     """The one instruction of the wanted kind that a root reaches through elementwise steps, unless other steps read one as well."""
-    found: Instruction | None = None
-    stack, seen = [start], {start}
-    while stack:
-        current = stack.pop()
-        if wanted(current):
-            if found is not None and found is not current:
-                return None
-            found = current
-            continue
-        if not _is_intermediate(current, 3):
-            continue
-        for number in range(len(current.operands)):
-            below = whole.operand(current, number)
-            if below is not None and below not in seen:
-                seen.add(below)
-                stack.append(below)
-    return None if found is None or _leads_through_others(whole, found) else found
+    def below(step: Instruction) -> list[Instruction]:
+        numbers = range(len(step.operands)) if _is_intermediate(step, 3) else ()  # never of what is wanted
+        return [operand for number in numbers if (operand := whole.operand(step, number)) is not None]
+
+    found = [i for i in closure([start], below) if wanted(i)]
+    return found[0] if len(found) == 1 and not _leads_through_others(whole, found[0]) else None
 
 
-def _leads_through_others(whole: Whole, hero: Instruction) -> bool:
+def _leads_through_others(whole: FusedPair, hero: Instruction) -> bool:
     """Whether a step that is not elementwise is between a hero and some result of the kernel."""
-    stack, seen = [hero], {hero}
-    while stack:
-        for user in whole.users(stack.pop()):
-            if user in seen:
-                continue
-            if user.op is not hlo.tuple and not _is_intermediate(user, 3):
-                return True
-            seen.add(user)
-            stack.append(user)
-    return False
+    return any(i is not hero and i.op is not hlo.tuple and not _is_intermediate(i, 3) for i in closure([hero], whole.users))
 
 
 def heroes_of(consumer: Instruction, producer: Instruction | None = None) -> list[tuple[Instruction, Instruction]]:
     """Each root of a kernel with its hero, real reduction heroes first."""
-    whole = Whole(consumer, producer)
-    pairs = [(root, _hero(whole, root)) for root in whole.roots()]
+    whole = FusedPair(consumer, producer)
+    pairs = [(root, _hero(whole, root)) for root in consumer.results]
     return sorted(pairs, key=lambda pair: not is_real_reduction(*pair))
 
 
@@ -149,15 +120,15 @@ def is_real_reduction(root: Instruction, hero: Instruction) -> bool:
     return is_unnested_reduction(hero) and (root is hero or is_race_free(hero))
 
 
-def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitter:
+def kind_of(consumer: Instruction, producer: Instruction | None = None) -> KernelEmitter:
     """The emitter of a kernel, or of the kernel with ``producer`` fused into it."""
     if consumer.kind == "triton" or (producer is not None and producer.kind == "triton"):
-        return Emitter.TRITON
+        return KernelEmitter.TRITON
     if consumer.kind == "kCustom" or (producer is not None and producer.kind == "kCustom"):
-        return Emitter.CUSTOM
+        return KernelEmitter.CUSTOM
     mine, theirs = traits(consumer), traits(producer) if producer is not None else None
     if mine.plain and (theirs is None or theirs.plain):
-        return Emitter.LOOP
+        return KernelEmitter.LOOP
     if producer is None and mine.emitter is not None:
         return mine.emitter
     found = _kind_of(consumer, producer)
@@ -166,25 +137,25 @@ def kind_of(consumer: Instruction, producer: Instruction | None = None) -> Emitt
     return found
 
 
-def _kind_of(consumer: Instruction, producer: Instruction | None) -> Emitter:
+def _kind_of(consumer: Instruction, producer: Instruction | None) -> KernelEmitter:
     pairs = heroes_of(consumer, producer)
     root, hero = pairs[0]
     if is_real_reduction(root, hero):
         size = prod(hero.operands[0].dims)
         if all(is_real_reduction(*pair) or prod(pair[0].dims) == size for pair in pairs):
-            return Emitter.REDUCTION
+            return KernelEmitter.REDUCTION
     if any(tiled_transpose(hero) is not None for _, hero in pairs):
-        return Emitter.TRANSPOSE
+        return KernelEmitter.TRANSPOSE
     if root.op is hlo.scatter:
-        return Emitter.SCATTER
+        return KernelEmitter.SCATTER
     if len(pairs) == 1 and hero.op is hlo.concatenate and len(hero.operands) <= MAX_PIECES:
-        return Emitter.CONCATENATE
-    return Emitter.LOOP
+        return KernelEmitter.CONCATENATE
+    return KernelEmitter.LOOP
 
 
 def kind_with(consumer: Instruction, producer: Instruction | None) -> str:
     """``ChooseKind``: ``kInput`` if a reduction, a transpose, a scatter or a concatenation decides the emitter."""
-    return "kInput" if kind_of(consumer, producer) is Emitter.CONCATENATE else earlier_kind(consumer, producer)
+    return "kInput" if kind_of(consumer, producer) is KernelEmitter.CONCATENATE else earlier_kind(consumer, producer)
 
 
 def earlier_kind(consumer: Instruction, producer: Instruction | None) -> str:
@@ -198,9 +169,8 @@ def is_input_fusible(instruction: Instruction) -> bool:
         return False
     if instruction.kind in ("kCustom", "triton"):
         return False
-    if instruction.op is hlo.scatter or (instruction.body is not None and instruction.body.root.op is hlo.scatter):
-        return True
-    return any(is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
+    return instruction.root.op is hlo.scatter or any(
+        is_real_reduction(root, hero) or tiled_transpose(hero) is not None for root, hero in heroes_of(instruction))
 
 
 def members(instruction: Instruction) -> Iterator[Instruction]:
@@ -232,7 +202,7 @@ class Traits:
     turns: bool
     unroll_stops: bool
     reductions: int
-    emitter: Emitter | None = None
+    emitter: KernelEmitter | None = None
     significant: bool | None = None
     shared_memory: int | None = None
 

@@ -5,7 +5,7 @@ from itertools import zip_longest
 from math import gcd, prod
 
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of, members, traits
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, heroes_of, kind_of, members, traits
 from irscope.fusion.xla.gpu_updates import updated
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.reduction_launch import reduction_launch
@@ -28,22 +28,22 @@ for comparisons; arithmetic on 8 bits was logged with 16."""
 SIDE_BY_SIDE = hlo.named("parameter constant broadcast iota bitcast reshape tuple get-tuple-element")
 
 
-def launch(device: Device, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
+def launch(device: Device, producer: Instruction | None, consumer: Instruction, kind: KernelEmitter) -> tuple[int, int]:
     """Blocks, and threads in a block, for a kernel of some kind."""
-    if kind is Emitter.TRITON:
+    if kind is KernelEmitter.TRITON:
         kernel = consumer if producer is None or consumer.kind == "triton" else producer
-        blocks = 1
-        for size, by in zip_longest(consumer.dims, kernel.tile[:len(consumer.dims)], fillvalue=1):
-            blocks *= -(-size // max(1, by))
-        return blocks, kernel.warps * WARP
-    if kind is Emitter.REDUCTION:
+        sizes = zip_longest(consumer.dims, kernel.tile[:len(consumer.dims)], fillvalue=1)
+        return prod(-(-size // max(1, by)) for size, by in sizes), kernel.warps * WARP
+    if kind is KernelEmitter.REDUCTION:
         return reduction_launch(device, producer, consumer, heroes_of(consumer, producer)[0][1])
-    if kind is Emitter.TRANSPOSE:
+    if kind is KernelEmitter.TRANSPOSE:
         tiled = next(t for _, hero in heroes_of(consumer, producer) if (t := tiled_transpose(hero)) is not None)
         return max(1, tiled.blocks), THREADS
-    if kind is Emitter.SCATTER:
+    if kind is KernelEmitter.SCATTER:
         return _scattered(device, producer, consumer)
-    over = _largest_piece(producer, consumer) if kind is Emitter.CONCATENATE else updated(producer, consumer)
+    # The launch of a concatenation is sized for its largest piece.
+    over = max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements) if kind is KernelEmitter.CONCATENATE \
+        else updated(producer, consumer)
     elements = over.elements if over is not None else _results(consumer)
     return _in_loop(elements, unroll_factor(device, producer, consumer, elements))
 
@@ -55,14 +55,9 @@ def _in_loop(elements: int, by: int) -> tuple[int, int]:
     return -(-count // threads), threads
 
 
-def _largest_piece(producer: Instruction | None, consumer: Instruction) -> Instruction:
-    """The piece that the launch of a concatenation kernel is sized for: the largest one."""
-    return max(heroes_of(consumer, producer)[0][1].operands, key=lambda piece: piece.elements)
-
-
 def _scattered(device: Device, producer: Instruction | None, consumer: Instruction) -> tuple[int, int]:
     """A scatter loops over its updates; if their indices are sorted, each warp adds up several updates."""
-    scatter = _first(consumer)
+    scatter = consumer.results[0]
     results = len(scatter.operands) // 2
     target, places, update = scatter.operands[0], scatter.operands[results], scatter.operands[results + 1]
     slices, each = (update.dims or (1,))[0], prod(update.dims[1:])
@@ -89,7 +84,7 @@ def unroll_factor(device: Device, producer: Instruction | None, consumer: Instru
     if count < device.threads or traits(consumer).unroll_stops or (producer is not None and traits(producer).unroll_stops):
         return 1
     most = MAX_UNROLLED
-    type_ = _first(consumer).type
+    type_ = consumer.results[0].type
     if device.capability in WIDE_LOADS and isinstance(type_, TensorType):
         wide = VECTOR_BITS // type_.dtype.bits
         most = max(most, min(_contiguous(part, wide) for part in (producer, consumer) if part is not None))
@@ -112,24 +107,16 @@ def _contiguous(kernel: Instruction, wide: int) -> int:
     return wide
 
 
-def _first(kernel: Instruction) -> Instruction:
-    """The instruction that computes the first result of a kernel."""
-    root = kernel if kernel.body is None else kernel.body.root
-    return root.operands[0] if kernel.body is not None and root.op is hlo.tuple else root
-
-
 def _results(kernel: Instruction) -> int:
     """Elements of the first result of a kernel; a variadic reduction counts all its results."""
-    first = _first(kernel)
+    first = kernel.results[0]
     return first.elements // max(1, sum(1 for _ in first.type.leaves()))
 
 
-def reads_coalesced(kind: Emitter, producer: Instruction, consumer: Instruction | None) -> bool:
+def reads_coalesced(kind: KernelEmitter, producer: Instruction, consumer: Instruction | None) -> bool:
     """XLA's ``IsReadCoalescedHeuristic``."""
-    if kind is not Emitter.TRANSPOSE:
-        for part in (producer, consumer):
-            if part is not None and traits(part).moves_minor:
-                return False
-    if kind is Emitter.REDUCTION and consumer is not None:
-        return not (kind_of(producer) is Emitter.REDUCTION and kind_of(consumer) is Emitter.REDUCTION)
+    if kind is not KernelEmitter.TRANSPOSE and any(part is not None and traits(part).moves_minor for part in (producer, consumer)):
+        return False
+    if kind is KernelEmitter.REDUCTION and consumer is not None:
+        return not (kind_of(producer) is KernelEmitter.REDUCTION and kind_of(consumer) is KernelEmitter.REDUCTION)
     return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.above import Above
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_kinds import heroes_of, is_real_reduction, kind_with, members, traits_of_both
@@ -41,7 +42,7 @@ class _Joiner:
     def __init__(self, computation: Computation, cost: CostModel) -> None:
         self.computation, self.cost = computation, cost
         self.joined: list[tuple[str, str]] = []
-        self.loops: dict[Instruction, Loop] = {}
+        self.loops = Memo(OutputLoop.of)
         self.above = Above(computation)
 
     def join_siblings(self, parent: Instruction) -> None:
@@ -53,9 +54,9 @@ class _Joiner:
             return
         alike: dict[int, list[Instruction]] = {}
         for sibling in siblings:
-            alike.setdefault(self._loop(sibling).elements, []).append(sibling)
+            alike.setdefault(self.loops[sibling].elements, []).append(sibling)
         for kept in siblings:
-            others = alike[self._loop(kept).elements] if kept in self.computation.instructions else []
+            others = alike[self.loops[kept].elements] if kept in self.computation.instructions else []
             if others and others.pop(0).op is hlo.fusion and others:
                 others[:] = self._join_alike(kept, others, parent)
 
@@ -68,7 +69,7 @@ class _Joiner:
             if not self._may_join(kept, other, parent):
                 left.append(other)
                 continue
-            loop, both = self._loop(kept).beside(self._loop(other)), traits_of_both(other, kept)
+            loop, both = self.loops[kept].beside(self.loops[other]), traits_of_both(other, kept)
             self._join(kept, other, "kInput" if "kInput" in (kind(kept), kind(other)) else "kLoop")
             self.loops[kept], kept.traits = loop, both
         return left
@@ -87,17 +88,11 @@ class _Joiner:
             self.loops.pop(changed, None)
         self.above.join(kept, other, join_outputs(self.computation, kept, other, kind))
 
-    def _loop(self, kernel: Instruction) -> Loop:
-        found = self.loops.get(kernel)
-        if found is None:
-            found = self.loops[kernel] = Loop.of(kernel)
-        return found
-
     def _may_join(self, first: Instruction, second: Instruction, parent: Instruction) -> bool:
         """``CanFuseSiblings``."""
         if self.above.are_connected(first, second):
             return False
-        if not self._loop(first).takes(self._loop(second)) or not _overlap(first, second, parent):
+        if not self.loops[first].takes(self.loops[second]) or not _overlap(first, second, parent):
             return False
         if any(i.body is not None and i.body.root.op is hlo.dynamic_update_slice for i in (first, second)):
             return False
@@ -105,7 +100,7 @@ class _Joiner:
 
     def _takes(self, producer: Instruction, consumer: Instruction) -> bool:
         """``ProducerCandidateIsFusible``."""
-        if not is_output_root(consumer) or not self._loop(consumer).takes(self._loop(producer)) \
+        if not is_output_root(consumer) or not self.loops[consumer].takes(self.loops[producer]) \
                 or not fits_budget(producer, consumer, self.cost.device) or self.above.has_detour(producer, consumer):
             return False
         apart, joined = self.cost.with_output(producer, consumer)
@@ -113,7 +108,7 @@ class _Joiner:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class OutputLoop:
     """What decides whether one loop can compute the results of two kernels (``ShapesCompatibleForMultiOutputFusion``).
 
     ``reduces`` and ``moves`` say how the hero reduces or transposes (None: it does not), ``shape`` and ``layout`` are those of the loop,
@@ -129,7 +124,7 @@ class Loop:
     elements: int
 
     @staticmethod
-    def of(kernel: Instruction) -> Loop:
+    def of(kernel: Instruction) -> OutputLoop:
         """The loop of a kernel."""
         hero = hero_of(kernel)
         reduces: Hashable = None
@@ -143,13 +138,13 @@ class Loop:
             over, moves = hero.operands[0], tiled.form
         parts = () if over.is_array else tuple((leaf.shape, leaf.layout) for leaf in over.type.leaves() if isinstance(leaf, TensorType))
         in_memory = tuple(over.dims[d] for d in squeezed(over)) if over.is_array else ()
-        return Loop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
+        return OutputLoop(reduces, moves, over.dims, over.minor, parts, in_memory, over.elements)
 
-    def beside(self, other: Loop) -> Loop:
+    def beside(self, other: OutputLoop) -> OutputLoop:
         """The loop of a kernel with the results of both: that of its first reduction or transpose, else of its first result."""
         return other if self.reduces is None and self.moves is None and (other.reduces, other.moves) != (None, None) else self
 
-    def takes(self, other: Loop) -> bool:
+    def takes(self, other: OutputLoop) -> bool:
         """Whether both are one loop: they have the same shape, or the same order in memory."""
         if None not in (self.reduces, other.reduces) and self.reduces != other.reduces:
             return False
@@ -183,7 +178,7 @@ def kind(instruction: Instruction) -> str:
 
 def one_loop(first: Instruction, second: Instruction) -> bool:
     """``ShapesCompatibleForMultiOutputFusion``: whether one loop can compute the results of both."""
-    return Loop.of(first).takes(Loop.of(second))
+    return OutputLoop.of(first).takes(OutputLoop.of(second))
 
 
 def is_input_reduction(kernel: Instruction) -> bool:
@@ -226,10 +221,7 @@ def hero_of(kernel: Instruction) -> Instruction:
     if kernel.body is None:
         return kernel
     found = next((hero for root, hero in heroes_of(kernel) if _is_decisive(root, hero)), None)
-    if found is not None:
-        return found
-    root = kernel.body.root
-    return root.operands[0] if root.op is hlo.tuple else root
+    return found if found is not None else kernel.results[0]
 
 
 def _overlap(first: Instruction, second: Instruction, parent: Instruction) -> bool:

@@ -1,12 +1,11 @@
 """The tests of XLA's GPU fusion pass in the order in which it makes them (``PriorityFusion::CanFuse`` and its callees)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, kind_of, members, traits
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, kind_of, members, traits
 from irscope.fusion.xla.inplace import WORDS, conflict
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.refusal import Refusal, Rule
@@ -32,15 +31,13 @@ PRODUCER = Rule(
 CONSUMER = Rule(
     "consumer-not-fusible", "the consumer is not fusible",
     "XLA's GPU emitters compute nothing inside a {consumer_op}: {consumer} reads {producer} from memory")
-HEROLESS = Rule("triton-heroless", "triton heroless fusion is not enabled", "neither {producer} nor {consumer} is a Triton kernel")
 NOT_TILED = Rule(
     "not-tiled", "Fusion can not be tiled with SymbolicTileAnalysis: ",
     "{producer} and {consumer} would be one Triton kernel that holds whole rows, and a reshape on the way gives rows no simple shape")
 NOT_TRITON = Rule(
     "triton-unsupported", "Unsupported opcode",
     "{producer} and {consumer} would be one Triton kernel, which cannot compute all that they hold")
-BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer",
-               "{consumer} only reshapes {producer}: nothing is lost")
+BITCAST = Rule("bitcast-consumer", "not fusing into a single bitcast as consumer", "{consumer} only reshapes {producer}: nothing is lost")
 ONLY_BITCASTS = Rule(
     "only-bitcast-users", "not fusing because there are only bitcast users",
     "every reader of {producer} only reshapes it, and XLA fuses nothing into a bitcast; the bitcast's readers are separate kernels")
@@ -75,11 +72,6 @@ IN_PLACE: dict[str, Rule] = {
     for words in WORDS
 }
 
-RULES: tuple[Rule, ...] = (
-    ROOT, PRODUCER, CONSUMER, HEROLESS, NOT_TRITON, NOT_TILED, BITCAST, INTO_SCATTER_RESULT, SCATTER_BUFFER, SCATTER_SHARED,
-    TWO_REDUCTIONS, EPILOGUE, SHARED_MEMORY, REDUCTIONS, BUFFERS, CODE, *IN_PLACE.values(), NO_USERS, ONLY_BITCASTS, SLOWER)
-"""All rules in test order."""
-
 
 class GpuRules:
     """``CanFuse`` on one computation; ``triton`` are its Triton kernels."""
@@ -104,7 +96,7 @@ class GpuRules:
             return refusal
         if _reduces(producer) and _reduces(consumer):
             return Refusal(TWO_REDUCTIONS)
-        if kind_of(producer) is Emitter.REDUCTION and kind_of(consumer, producer) is Emitter.LOOP:
+        if kind_of(producer) is KernelEmitter.REDUCTION and kind_of(consumer, producer) is KernelEmitter.LOOP:
             return Refusal(EPILOGUE)
         if refusal := budget_refusal(producer, consumer, self.cost.device):
             return refusal
@@ -196,12 +188,11 @@ def splits_rows(instruction: Instruction) -> bool:
 
 def scatter_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None:
     """``CanEmitInputFusedScatter``: a scatter writes its first operand in place."""
-    if _is_scatter(producer):
+    if producer.root.op is hlo.scatter:
         return Refusal(INTO_SCATTER_RESULT)
-    if not _is_scatter(consumer):
+    if consumer.root.op is not hlo.scatter:
         return None
-    scatter = consumer if consumer.body is None else consumer.body.root
-    buffer = scatter.operands[0]
+    buffer = consumer.root.operands[0]
     if consumer.body is not None:
         if buffer.op is not hlo.parameter:
             return None
@@ -209,10 +200,6 @@ def scatter_refusal(producer: Instruction, consumer: Instruction) -> Refusal | N
     if buffer is producer:
         return Refusal(SCATTER_BUFFER)
     return Refusal(SCATTER_SHARED) if buffer in producer.operands else None
-
-
-def _is_scatter(instruction: Instruction) -> bool:
-    return instruction.op is hlo.scatter or (instruction.body is not None and instruction.body.root.op is hlo.scatter)
 
 
 def _reduces(instruction: Instruction) -> bool:
@@ -245,11 +232,5 @@ def _width(instruction: Instruction) -> int:
 
 
 def _buffers(instruction: Instruction) -> int:
-    return sum(1 for _ in _subshapes(instruction))
-
-
-def _subshapes(instruction: Instruction) -> Iterator[None]:
-    if not instruction.is_array:
-        yield None
-    for _ in instruction.type.leaves():
-        yield None
+    """The arrays of a result, and one for the tuple of several."""
+    return sum(1 for _ in instruction.type.leaves()) + (not instruction.is_array)

@@ -1,7 +1,8 @@
 """Kernels that write into a buffer they read: they loop over the update, not the whole buffer (in_place_dynamic_update_slice.cc)."""
 from __future__ import annotations
 
-from irscope.fusion.xla.gpu_kinds import Whole
+from irscope.fusion.closure import closure
+from irscope.fusion.xla.gpu_kinds import FusedPair
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
 
@@ -12,8 +13,8 @@ def updated(producer: Instruction | None, consumer: Instruction) -> Instruction 
     XLA's ``CanEmitFusedDynamicUpdateSliceInPlace``. Before buffer assignment, as here, it assumes that a result may alias its operand:
     each result must be an update of one shape, of a value from outside that is read only at the updated indices.
     """
-    whole = Whole(consumer, producer)
-    updates = [_update_of(whole, root) for root in whole.roots()]
+    whole = FusedPair(consumer, producer)
+    updates = [_update_of(whole, root) for root in consumer.results]
     first = updates[0]
     if first is None:
         return None
@@ -30,7 +31,7 @@ def _same_shape(a: Instruction, b: Instruction) -> bool:
     return a.dims == b.dims and a.dtype == b.dtype and a.minor == b.minor
 
 
-def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
+def _update_of(whole: FusedPair, root: Instruction) -> Instruction | None:
     """The update behind a result, through at most a bitcast."""
     found: Instruction | None = root
     if root.op is hlo.bitcast:
@@ -38,7 +39,7 @@ def _update_of(whole: Whole, root: Instruction) -> Instruction | None:
     return found if found is not None and found.op is hlo.dynamic_update_slice else None
 
 
-def _leads_out(whole: Whole, update: Instruction) -> bool:
+def _leads_out(whole: FusedPair, update: Instruction) -> bool:
     """Whether only the result, possibly through one bitcast, uses an update."""
     readers = list(whole.users(update))
     while readers:
@@ -48,21 +49,15 @@ def _leads_out(whole: Whole, update: Instruction) -> bool:
     return True
 
 
-def _is_safe(whole: Whole, update: Instruction, shape: Instruction) -> bool:
+def _is_safe(whole: FusedPair, update: Instruction, shape: Instruction) -> bool:
     """Whether the kernel reads the buffer only where the update writes."""
     below = whole.operand(update)
     if below is not None and (below.op is not hlo.bitcast or whole.operand(below) is not None):
         return False
-    stack, seen = list(whole.readers((below or update).operands[0])), {update}
-    while stack:
-        reader = stack.pop()
-        if reader in seen:
-            continue
-        seen.add(reader)
+    for reader in closure(whole.readers((below or update).operands[0]), lambda i: whole.users(i) if i is not update else ()):
         if reader.op is hlo.dynamic_slice and reader.operands[0] is update.operands[0] and _same_shape(reader, shape):
             if shape.elements != 1 and reader.operands[1:] != update.operands[2:]:
                 return False
-        elif not reader.is_elementwise and reader.op not in (hlo.bitcast, hlo.tuple):
+        elif reader is not update and not reader.is_elementwise and reader.op not in (hlo.bitcast, hlo.tuple):
             return False
-        stack += whole.users(reader)
     return True

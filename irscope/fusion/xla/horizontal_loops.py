@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.gpu_kinds import members
 from irscope.fusion.xla.gpu_outputs import is_nested_variadic
 from irscope.fusion.xla.instructions import Computation, Instruction, copy_into
 from irscope.fusion.xla.joining import part_of
 from irscope.fusion.xla.releases import SideBySide
 from irscope.graph import Layout, Op, TensorType, TupleType
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Slice
 
@@ -32,7 +34,9 @@ MAX_PARAMETERS = 4000
 """Bytes that the pointers of a kernel may take (``kMaxCudaParamSize``)."""
 POINTER = 8
 PARTS = frozenset((hlo.get_tuple_element,))
+"""A kernel and its user may have these between them (``LatestNonGteAncestor``) ..."""
 SHAPES = PARTS | {hlo.bitcast}
+"""... and later also these (``LatestNonTrivialAncestor``)."""
 
 
 def join_side_by_side(computation: Computation, release: SideBySide) -> list[tuple[str, str]]:
@@ -57,7 +61,7 @@ def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: Sid
     readers = Counter(operand for kernel in found for operand in set(kernel.operands))
     chosen = [kernel for kernel in found if only_read_by(kernel, consumer, root, trivial) and _is_small(kernel, sliced)
               and (release.later or _is_row_major(kernel)) and not _shares(kernel, readers, sliced, release)]
-    chosen.sort(key=lambda k: (outputs_of(k)[0].dtype, len(outputs_of(k)), count_of(k), outputs_of(k)[0].elements))
+    chosen.sort(key=lambda k: (k.results[0].dtype, len(k.results), count_of(k), k.results[0].elements))
     groups: list[list[Instruction]] = []
     start = 0
     while start < len(chosen):
@@ -71,11 +75,11 @@ def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: Sid
 def _together(kernels: list[Instruction], start: int, sliced: bool, release: SideBySide) -> int:
     """How many kernels from one on fit together, at least one."""
     first = kernels[start]
-    like = outputs_of(first)
+    like = first.results
     limit = MAX_RESULTS_SLICED if sliced else release.results if first.op is hlo.fusion else MAX_RESULTS_PLAIN
     results = pointers = count = 0
     for count, kernel in enumerate(islice(kernels, start, None)):
-        outputs = outputs_of(kernel)
+        outputs = kernel.results
         results += len(outputs)
         if outputs[0].dtype != like[0].dtype or len(outputs) != len(like) or results >= limit \
                 or (not release.later and count_of(kernel) != count_of(first)) \
@@ -87,28 +91,12 @@ def _together(kernels: list[Instruction], start: int, sliced: bool, release: Sid
     return count + 1
 
 
-def behind(operand: Instruction, trivial: frozenset[Op] = PARTS) -> Instruction:
-    """The value below tuple elements (``LatestNonGteAncestor``), or also below bitcasts (``LatestNonTrivialAncestor``)."""
-    while operand.op in trivial:
-        operand = operand.operands[0]
-    return operand
-
-
 def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[Op] = PARTS) -> bool:
     """``IsConsumerTheOnlyNonRootUser``: whether a kernel has no other user but the root of the computation."""
-    pending = [kernel]
-    while pending:
-        for user in pending.pop().users:
-            if user.op in trivial and user is not consumer:
-                pending.append(user)
-            elif user is not consumer and user is not root:
-                return False
-    return True
+    def passed_on(value: Instruction) -> list[Instruction]:
+        return [user for user in value.users if user.op in trivial and user is not consumer]
 
-
-def outputs_of(kernel: Instruction) -> list[Instruction]:
-    """``GetOutputsOfFusible``."""
-    return [kernel] if kernel.body is None else kernel.body.outputs
+    return all(user in (consumer, root) or user.op in trivial for value in closure([kernel], passed_on) for user in value.users)
 
 
 def count_of(kernel: Instruction) -> int:
@@ -122,19 +110,19 @@ def _is_candidate(kernel: Instruction) -> bool:
         return False
     if kernel.is_elementwise and kernel.operands:
         return True
-    return kernel.kind == "kLoop" and len({output.dtype for output in outputs_of(kernel)}) == 1
+    return kernel.kind == "kLoop" and len({output.dtype for output in kernel.results}) == 1
 
 
 def _is_small(kernel: Instruction, sliced: bool) -> bool:
     """``IsProfitableFusionCandidate``: whether a kernel takes no longer than its launch."""
     count = MAX_INSTRUCTIONS_SLICED if sliced else MAX_INSTRUCTIONS
     elements = MAX_ELEMENTS_SLICED if sliced or _concatenates(kernel) else MAX_ELEMENTS
-    return outputs_of(kernel)[0].elements <= elements and (kernel.body is None or count_of(kernel) <= count)
+    return kernel.results[0].elements <= elements and (kernel.body is None or count_of(kernel) <= count)
 
 
 def _shares(kernel: Instruction, readers: Counter[Instruction], sliced: bool, release: SideBySide) -> bool:
     """Whether another of the kernels reads the same parameter of the computation, or later also tuple element, where that matters."""
-    if release.later and not sliced and outputs_of(kernel)[0].op is not hlo.dynamic_update_slice:
+    if release.later and not sliced and kernel.results[0].op is not hlo.dynamic_update_slice:
         return False
     return any(readers[operand] > 1 and (operand.op is hlo.parameter or (release.later and operand.op in PARTS))
                for operand in kernel.operands)
@@ -142,7 +130,7 @@ def _shares(kernel: Instruction, readers: Counter[Instruction], sliced: bool, re
 
 def _concatenates(kernel: Instruction) -> bool:
     """``IsConcatenationInputFusion``."""
-    return kernel.kind == "kInput" and kernel.body is not None and kernel.body.root.op is hlo.concatenate
+    return kernel.kind == "kInput" and kernel.root.op is hlo.concatenate
 
 
 def _is_row_major(kernel: Instruction) -> bool:

@@ -7,9 +7,10 @@ from __future__ import annotations
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_outputs import hero_of, is_input_reduction, one_loop
 from irscope.fusion.xla.gpu_rules import fits_budget
-from irscope.fusion.xla.horizontal_loops import behind, count_of, only_read_by
+from irscope.fusion.xla.horizontal_loops import PARTS, count_of, only_read_by
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.joining import join_outputs
+from irscope.graph.walk import behind
 
 
 def join_reductions(computation: Computation, device: Device) -> list[tuple[str, str]]:
@@ -18,7 +19,7 @@ def join_reductions(computation: Computation, device: Device) -> list[tuple[str,
     for consumer in computation.post_order():
         if consumer not in computation.instructions:
             continue
-        found = [kernel for kernel in dict.fromkeys(map(behind, consumer.operands)) if kernel.kind not in ("kCustom", "triton")
+        found = [kernel for kernel in dict.fromkeys(behind(o, PARTS) for o in consumer.operands) if kernel.kind not in ("kCustom", "triton")
                  and is_input_reduction(kernel) and only_read_by(kernel, consumer, computation.root)]
         if len(found) < 2:
             continue

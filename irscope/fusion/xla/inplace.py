@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from irscope.fusion.closure import closure
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import TensorType
 from irscope.ops import hlo
@@ -34,9 +35,8 @@ def in_place_operands(instruction: Instruction) -> list[int]:
         return list(range((len(instruction.operands) - 1) // 2))
     if instruction.body is None:
         return []
-    root = instruction.body.root
     found = []
-    for output in root.operands if root.op is hlo.tuple else (root,):
+    for output in instruction.body.outputs:
         if output.op in (hlo.dynamic_update_slice, hlo.scatter):
             for number in in_place_operands(output):
                 source = output.operands[number]
@@ -94,36 +94,17 @@ def _consumer_conflict(producer: Instruction, consumer: Instruction) -> str:
     """The conflict if an instruction of the consumer that moves elements reads the buffer of an elementwise producer; else empty."""
     if consumer.body is None:
         return ""
-    root = consumer.body.root
-    updates = set(root.operands) if root.op is hlo.tuple else {root}
-    moves = {m for m in extract(consumer, _moves) if m not in updates}
-    stack = [consumer.body.params[consumer.operands.index(producer)]]
-    seen = set(stack)
-    while stack:
-        for user in stack.pop().users:
-            if user in moves:
-                return CONSUMER_MOVES
-            if user not in seen:
-                seen.add(user)
-                stack.append(user)
-    return ""
+    moves = set(extract(consumer, _moves)).difference(consumer.body.outputs)
+    start = consumer.body.params[consumer.operands.index(producer)]
+    return CONSUMER_MOVES if any(i in moves for i in closure([start], lambda i: i.users)) else ""
 
 
 def _shares(producer: Instruction, consumer: Instruction, update: Instruction) -> bool:
     """Whether another instruction of the consumer that moves elements reads the producer's result."""
     if consumer.body is None:
         return False
-    stack = [consumer.body.params[i] for i, o in enumerate(consumer.operands) if o is producer]
-    seen = set(stack)
-    while stack:
-        current = stack.pop()
-        if current is not update and not current.is_elementwise and current.op is not hlo.parameter:
-            return True
-        for user in current.users:
-            if user not in seen:
-                seen.add(user)
-                stack.append(user)
-    return False
+    starts = [consumer.body.params[i] for i, o in enumerate(consumer.operands) if o is producer]
+    return any(i is not update and not i.is_elementwise and i.op is not hlo.parameter for i in closure(starts, lambda i: i.users))
 
 
 def extract(instruction: Instruction, wanted: Callable[[Instruction], bool]) -> list[Instruction]:

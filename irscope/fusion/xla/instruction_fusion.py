@@ -5,9 +5,12 @@ them is that of ``xla-cpu``.
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
-from irscope.fusion.xla.copies import AllCopies
+from irscope.fusion.closure import closure
+from irscope.fusion.memo import Memo
+from irscope.fusion.xla.copies import Copies
 from irscope.fusion.xla.cpu_rules import always_duplicable, is_expensive
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import earlier_kind, members, traits_of_both
@@ -41,18 +44,13 @@ HEAVY = Rule(
     "heavy", "the fusion would create a heavy computation",
     "each element of {producer} is made of many, and {consumer}'s kernel would recompute elements of it")
 ROOT = Rule("root", "not fusing into the output of the root instruction", "{producer} is the result of the computation")
-SHARED = Rule(
-    "no-copies", "fusion pass cannot duplicate",
-    "{producer} has other readers, and the first of the two passes copies nothing")
+SHARED = Rule("no-copies", "fusion pass cannot duplicate", "{producer} has other readers, and the first of the two passes copies nothing")
 EXPENSIVE_TWICE = Rule(
     "expensive-twice", "expensive producer would be duplicated",
     "{producer} is expensive and has other readers, which would each recompute it")
 COPIES = Rule(
     "code-duplication", "the fusion would result in an overly large code duplication",
     "the kernel of {consumer} reads {producer} at so many different indices that its code would be duplicated too often")
-
-RULES: tuple[Rule, ...] = (PRODUCER_IS_FUSION, CUSTOM, REUSED, UNCOALESCED, HEAVY, ROOT, SHARED, EXPENSIVE_TWICE, COPIES)
-"""The rules of this pass only, in test order: the rules of a pair come between UNCOALESCED and HEAVY, the budget rules before COPIES."""
 
 
 class InstructionRules:
@@ -65,7 +63,7 @@ class InstructionRules:
         self.device = device
         self.may_duplicate = may_duplicate
         self.reused = ReusedOperands()
-        self.copies = AllCopies()
+        self.copies = Memo(Copies)
 
     def refusal(self, consumer: Instruction, producer: Instruction, number: int) -> Refusal | None:
         """Why an operand is not fused into ``consumer``; None if it is."""
@@ -74,7 +72,7 @@ class InstructionRules:
         if consumer.kind in ("kCustom", "triton"):
             return Refusal(CUSTOM)
         costly = costs_much(producer)
-        if costly and producer in self.reused.of(consumer):
+        if costly and producer in self.reused[consumer]:
             return Refusal(REUSED, f"{producer.op} of {producer.elements} elements, read by {consumer.op}")
         if is_turning(producer) and is_input_reduction(consumer):
             return Refusal(UNCOALESCED)
@@ -114,17 +112,10 @@ def heavy(producer: Instruction, consumer: Instruction) -> str:
     inputs = max(map(_inputs_of_one, members(producer)))
     if inputs <= MAX_INPUTS:
         return ""
-    if consumer.body is None:
-        again = _reads_again(consumer)
-    else:
-        start = consumer.body.params[consumer.operands.index(producer)]
-        again, seen, stack = False, {start}, [start]
-        while stack and not again:
-            current = stack.pop()
-            again = _reads_again(current)
-            stack += [user for user in current.users if user not in seen]
-            seen.update(current.users)
-    return f"{inputs} > {MAX_INPUTS} elements make one" if again else ""
+    behind: Iterable[Instruction] = [consumer]
+    if consumer.body is not None:
+        behind = closure([consumer.body.params[consumer.operands.index(producer)]], lambda i: i.users)
+    return f"{inputs} > {MAX_INPUTS} elements make one" if any(map(_reads_again, behind)) else ""
 
 
 def _inputs_of_one(instruction: Instruction) -> int:

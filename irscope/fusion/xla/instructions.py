@@ -98,6 +98,22 @@ class Instruction(rewriter.RewrittenNode):
         return top.node.name if top.node is not None else top.op.name
 
     @property
+    def fused_body(self) -> Computation:
+        """The body of what is known to be a fusion."""
+        assert self.body is not None
+        return self.body
+
+    @property
+    def root(self) -> Instruction:
+        """The instruction that computes its value: that of a fusion's body, or itself."""
+        return self if self.body is None else self.body.root
+
+    @property
+    def results(self) -> list[Instruction]:
+        """The instructions that compute its results (``GetOutputsOfFusible``)."""
+        return [self] if self.body is None else self.body.outputs
+
+    @property
     def is_elementwise(self) -> bool:
         """Whether element i of the result depends on element i of each operand only."""
         if self.op is hlo.bitcast_convert:
@@ -255,15 +271,14 @@ class Computation(rewriter.Rewriter[Instruction]):
         fusion.kind = kind
         fusion.inside = {}
         fusion.body = Computation("")
-        fusion.body.root = _copy_into(fusion, consumer)
+        fusion.body.root = fuse_into(fusion, consumer)
         self.replace_uses(consumer, self.add(fusion))
         self.remove(consumer)
         return fusion
 
     def unwrap(self, fusion: Instruction) -> None:
         """Inline a fusion: the graph before it was fused, as far as the text still shows it."""
-        body = fusion.body
-        assert body is not None
+        body = fusion.fused_body
         copies = dict(zip(body.params, fusion.operands, strict=True))
         for instruction in body.post_order():
             if instruction not in copies:
@@ -298,15 +313,9 @@ def has_body(node: Node) -> bool:
         and len(node.bodies[0].params) == len(node.operands)
 
 
-def fuse_into(fusion: Instruction, producer: Instruction) -> Instruction:
-    """Copy ``producer``, an operand of ``fusion``, into its body; returns the copy."""
-    return _copy_into(fusion, producer)
-
-
 def copy_into(fusion: Instruction, producer: Instruction) -> list[Instruction]:
     """Copy an instruction, or the body of a fusion, into the body of another fusion; returns the copies of its results."""
-    body, source = fusion.body, producer.body
-    assert body is not None
+    body, source = fusion.fused_body, producer.body
     if source is None:
         return [body.add_copy(producer, [parameter_of(fusion, operand) for operand in producer.operands])]
     fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
@@ -352,8 +361,11 @@ def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | N
     return parameter
 
 
-def _copy_into(fusion: Instruction, source: Instruction) -> Instruction:
-    """XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands become parameters, one for each instruction outside."""
+def fuse_into(fusion: Instruction, source: Instruction) -> Instruction:
+    """Copy ``source``, an operand of ``fusion``, into its body; returns the copy.
+
+    XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands become parameters, one for each instruction outside.
+    """
     fusion.traits = None
     body = fusion.body
     assert body is not None

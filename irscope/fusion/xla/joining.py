@@ -14,8 +14,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
     """
     fusion = kept if kept.body is not None else computation.wrap(kept, kind)
     fusion.kind, fusion.traits = kind, None
-    body = fusion.body
-    assert body is not None
+    body = fusion.fused_body
     outputs = body.outputs
     own = [fusion.type] if fusion.is_array else list(fusion.type.leaves())
     first = len(outputs)
@@ -44,8 +43,7 @@ def join_outputs(computation: Computation, kept: Instruction, other: Instruction
 
 def set_outputs(computation: Computation, fusion: Instruction, outputs: list[Instruction], types: list[Type]) -> None:
     """Set the results of a fusion; users of a single result read a tuple element from now on."""
-    body = fusion.body
-    assert body is not None
+    body = fusion.fused_body
     if body.root.op is hlo.tuple:
         body.root.detach()
         body.instructions.pop(body.root)
@@ -76,19 +74,16 @@ def merge_into(fusion: Instruction, producer: Instruction) -> None:
     Copies the body while the producer has other users, and moves it for the last one.
     """
     fusion.traits = None
-    body, source = fusion.body, producer.body
-    assert body is not None and source is not None
     fusion.absorbed += producer.absorbed if producer.node is None else (*producer.absorbed, producer.node)
     root = _copy_body(fusion, producer) if len(producer.users) > 1 else _move_body(fusion, producer)
     parameter = take_parameter(fusion, producer)
     assert parameter is not None
-    body.replace_uses(parameter, root)
+    fusion.fused_body.replace_uses(parameter, root)
 
 
 def _copy_body(fusion: Instruction, producer: Instruction) -> Instruction:
     """Copy the body of a producer; returns the copy of its result."""
-    body, source = fusion.body, producer.body
-    assert body is not None and source is not None
+    body, source = fusion.fused_body, producer.fused_body
     copies = {inner: parameter_of(fusion, outer) for inner, outer in zip(source.params, producer.operands, strict=True)}
     for instruction in source.post_order():
         if instruction not in copies:
@@ -98,8 +93,7 @@ def _copy_body(fusion: Instruction, producer: Instruction) -> Instruction:
 
 def _move_body(fusion: Instruction, producer: Instruction) -> Instruction:
     """Move the body of a producer, the smaller of the two bodies into the larger one; returns its result."""
-    body, source = fusion.body, producer.body
-    assert body is not None and source is not None
+    body, source = fusion.fused_body, producer.fused_body
     root = source.root
     for inner, outer in zip(source.params, producer.operands, strict=True):
         inner.node = None

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from irscope.fusion.plan import EdgeVerdict, Plan
 from irscope.fusion.xla.gemm.grow import Asked
-from irscope.fusion.xla.gemm.products import Product, Settings, rewrite
+from irscope.fusion.xla.gemm.products import GemmSettings, Product, rewrite
 from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -36,7 +36,7 @@ UNNAMED = hlo.named("parameter constant broadcast")
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ProductEdge:
     """One edge next to a product of the text: ``dot`` is the product; ``no`` why ``left``, one end, stays outside of its kernel (None:
     both are inside). ``is_made`` says whether the product has a kernel at all; ``also`` are the names of both ends in a text that was
     rewritten first and, if the user is inside of the kernel, those with the kernel's own.
@@ -75,7 +75,7 @@ class Multiplied:
     """The decisions on the products of a module, in text order, and on the edges around them."""
 
     products: tuple[Product, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[ProductEdge, ...]
 
 
 @lru_cache(maxsize=2)
@@ -86,15 +86,14 @@ def products_of(module: Module, device: Device, rewritten: Module | None = None)
     ``rewritten`` is the module as XLA's GPU compiler rewrites it. Without it, a text from before the rewriting is rewritten as XLA does for
     every target.
     """
-    if not module.dialect.primitive or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device):
-        return Multiplied((), ())
-    if not any(node.op is hlo.dot for graph in module.graphs.values() for node in graph.nodes):
+    if not module.dialect.primitive or any(sign in module.source.text for sign in RUN_BEFORE) or bails_out(device) \
+            or not any(node.op is hlo.dot for graph in module.graphs.values() for node in graph.nodes):
         return Multiplied((), ())
     products: list[Product] = []
-    edges: list[Edge] = []
+    edges: list[ProductEdge] = []
     try:
         with collector_paused():
-            settings = Settings(simplified=rewritten is not None or not is_early(module))
+            settings = GemmSettings(simplified=rewritten is not None or not is_early(module))
             for graph in computations(rewritten or judged(module)):
                 for product in rewrite(Computation.of(graph), device, settings):
                     products.append(product)
@@ -109,11 +108,10 @@ def is_to_come(module: Module) -> bool:
 
     A text that was written by hand is judged as it is.
     """
-    return HloModule.of(module).entry_computation_layout is not None and \
-        not any(sign in module.source.text for sign in RUN_BEFORE)
+    return HloModule.of(module).entry_computation_layout is not None and not any(sign in module.source.text for sign in RUN_BEFORE)
 
 
-def _edges(graph: str, product: Product) -> Iterator[Edge]:
+def _edges(graph: str, product: Product) -> Iterator[ProductEdge]:
     dot = _node(product.dot)
     if dot is None:
         return
@@ -126,7 +124,7 @@ def _edges(graph: str, product: Product) -> Iterator[Edge]:
         producer, consumer = _node(one.producer), _node(one.consumer)
         if producer is not None and consumer is not None and producer is not consumer:
             also = (one.producer.name, one.consumer.name), *(() if one.behind or one.no is None else ((one.producer.name, whole),))
-            yield Edge(graph, producer, consumer, dot, consumer if one.behind else producer, one.no, product.is_made, also)
+            yield ProductEdge(graph, producer, consumer, dot, consumer if one.behind else producer, one.no, product.is_made, also)
 
 
 def _node(instruction: Instruction) -> Node | None:
@@ -141,7 +139,7 @@ def report_products(plans: list[Plan], module: Module, device: Device, rewritten
 
     An instruction next to several products counts as outside if one of them leaves it there.
     """
-    known: dict[tuple[str, str, str], Edge] = {}
+    known: dict[tuple[str, str, str], ProductEdge] = {}
     for edge in products_of(module, device, rewritten).edges:
         names = ((edge.producer.name, edge.consumer.name), *(edge.also if rewritten is not None else ()))
         for key in ((edge.graph, *pair) for pair in dict.fromkeys(names)):
@@ -150,7 +148,7 @@ def report_products(plans: list[Plan], module: Module, device: Device, rewritten
     return [replace(plan, verdicts=[_with_cause(verdict, known) for verdict in plan.verdicts]) for plan in plans] if known else plans
 
 
-def _with_cause(verdict: EdgeVerdict, known: dict[tuple[str, str, str], Edge]) -> EdgeVerdict:
+def _with_cause(verdict: EdgeVerdict, known: dict[tuple[str, str, str], ProductEdge]) -> EdgeVerdict:
     edge = known.get((verdict.graph.name, *verdict.names))
     if edge is None or verdict.fused != "none":
         return verdict

@@ -7,7 +7,7 @@ from irscope.fusion.canonicalise import canonicalise, early_signs
 from irscope.fusion.canonicalise.pipeline import run_common
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation
-from irscope.fusion.xla.softmax import Decision, Diamond, Refused, bails_out, chains, of_reductions
+from irscope.fusion.xla.softmax import Decision, Diamond, NoDiamond, bails_out, chains, of_reductions
 from irscope.fusion.xla.stage import computations
 from irscope.graph import Module, Node, TensorType
 from irscope.graph.collector import collector_paused
@@ -75,7 +75,7 @@ def normalisations(module: Module, device: Device, placed: bool = False) -> list
     except UserError:
         return []
     taken = [decision for _, decision in found if isinstance(decision, Diamond)]
-    left = [(reduce, decision) for reduce, decision in found if isinstance(decision, Refused)]
+    left = [(reduce, decision) for reduce, decision in found if isinstance(decision, NoDiamond)]
     if not taken and not left:
         return []
     parts = [f"XLA's softmax rewriter (SoftmaxRewriterTriton), which runs before this pass, takes {len(taken)} of "

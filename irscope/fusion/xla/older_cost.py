@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irscope.fusion.xla.durations import duration
-from irscope.fusion.xla.gpu_cost import L1_SPEEDUP, L2_SPEEDUP, LAUNCH, MAX_IR, CostModel
+from irscope.fusion.xla.gpu_cost import LAUNCH, MAX_IR, CostModel
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import Emitter, heroes_of, kind_of
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, heroes_of, kind_of
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.opcodes import EMITTED_AGAIN
 from irscope.fusion.xla.reduction_launch import COLUMN_THREADS, MAX_THREADS, THREADS, TILE
 from irscope.fusion.xla.shapes import RACE_FREE_BATCH, WARP, reduction_dims
+from irscope.fusion.xla.tiling import L1_SPEEDUP, L2_SPEEDUP
 from irscope.ops import hlo
 
 COLUMN_TILE = 128
@@ -62,8 +63,8 @@ class MergerCost(EarlierCost):
             fused += self._combined(self._compute(mine.flops * used, blocks, threads), read)
         return apart, fused
 
-    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: Emitter) -> tuple[int, int]:
-        if kind is Emitter.REDUCTION:
+    def _launch(self, producer: Instruction | None, consumer: Instruction, kind: KernelEmitter) -> tuple[int, int]:
+        if kind is KernelEmitter.REDUCTION:
             return earlier_reduction(heroes_of(consumer, producer)[0][1])
         return super()._launch(producer, consumer, kind)
 

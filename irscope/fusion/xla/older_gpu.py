@@ -13,9 +13,8 @@ from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.horizontal_loops import join_side_by_side
 from irscope.fusion.xla.horizontal_reductions import join_reductions
 from irscope.fusion.xla.instruction_fusion import InstructionRules
-from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.instructions import Computation
 from irscope.fusion.xla.older_cost import MergerCost
-from irscope.fusion.xla.refusal import Refusal
 from irscope.fusion.xla.releases import SideBySide
 from irscope.ops import hlo
 
@@ -31,15 +30,12 @@ def run(computation: Computation, device: Device) -> Outcome:
     for producer in computation.instructions:
         whole = merger.refusal(producer) if producer.body is not None and producer.users else None
         for consumer in producer.users:
-            refusal = whole or second.refusals.get((producer.name, consumer)) or _refusal(rules, producer, consumer)
+            refusal = whole or second.refusals.get((producer.name, consumer))
+            if refusal is None and producer.body is None:  # it is not in a kernel that the merger made or changed
+                refusal = rules.refusal(consumer, producer, consumer.operands.index(producer))
             if refusal is not None:
                 outcome.refusals[producer.name, consumer] = refusal
     return outcome
-
-
-def _refusal(rules: InstructionRules, producer: Instruction, consumer: Instruction) -> Refusal | None:
-    """Why an instruction is not in a kernel that the merger made or changed."""
-    return rules.refusal(consumer, producer, consumer.operands.index(producer)) if producer.body is None else None
 
 
 def drop_dead(computation: Computation) -> None:

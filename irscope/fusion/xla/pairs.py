@@ -37,9 +37,6 @@ CONSTANT = Rule(
     "constant", "not fusing constant",
     "a constant is fused only if it has one element, and only into an existing kernel: {consumer} alone would gain nothing")
 
-RULES: tuple[Rule, ...] = (NOT_IN_LOOPS, NOT_RACE_FREE, EPILOGUE, ONE_READER, NOT_A_CONSUMER, SEVERAL_RESULTS, CONSTANT)
-"""In test order; the rules for scatters come before NOT_A_CONSUMER, those for updates in place last."""
-
 
 def pair_refusal(producer: Instruction, consumer: Instruction) -> Refusal | None:
     """Why a producer is not fused into a consumer; None if it may be."""

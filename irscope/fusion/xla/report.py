@@ -1,8 +1,6 @@
 """The result of an XLA fusion pass as a plan: kernels, and a verdict on each edge of the text."""
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan, inputs_of
 from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.horizontal_loops import sliced_out
@@ -33,7 +31,7 @@ def plan_of(graph: Graph, outcome: Outcome) -> Plan:
         for node in kernel.absorbed:
             kernels_of.setdefault(node, []).append((kernel, kernel))
     plan.groups = groups_of(outcome.computation)
-    for owner in _with_bodies(graph):
+    for owner in (*dict.fromkeys(n.bodies[0] for n in graph.nodes if has_body(n)), graph):  # the bodies of fusions first
         for consumer in owner.nodes:
             if consumer.op is hlo.tuple or consumer not in kernels_of:
                 continue
@@ -101,16 +99,10 @@ def _readers(producer: Node, consumer: Node) -> list[Node]:
     return [node for node in body.nodes if not params.isdisjoint(node.operands)]
 
 
-def _with_bodies(graph: Graph) -> Iterable[Graph]:
-    """The bodies of the fusions of a graph, then the graph."""
-    return (*dict.fromkeys(n.bodies[0] for n in graph.nodes if has_body(n)), graph)
-
-
 def _group(kernel: Instruction, members: list[Instruction]) -> Group:
     """A kernel as a group. Several copies of one node count once."""
     nodes = list(dict.fromkeys(m.node for m in members if m.node is not None))
-    root = kernel if kernel.body is None else kernel.body.root
-    outputs = [n for o in (root.operands if root.op is hlo.tuple else (root,)) if (n := sliced_out(o).node) is not None]
+    outputs = [n for o in kernel.results if (n := sliced_out(o).node) is not None]
     inputs = [node for node in inputs_of(nodes) if node.op is not hlo.constant]
     reductions = [n for n in nodes if n.op is hlo.reduce]
     kind = "whole" if kernel.body is None and not kernel.is_elementwise else "reduction" if reductions else "map"
@@ -133,11 +125,7 @@ def _verdict(graph: Graph, producer: Node, consumer: Node, kernels_of: KernelsOf
     if not apart:
         return EdgeVerdict(graph, producer, consumer, "all")
     source, kernel = apart[0] if len(apart) == 1 else _first(apart)
-    refusal = outcome.refusals.get((source.name, kernel))
-    verdict = "some" if fused else "none"
-    if refusal is None:
-        return EdgeVerdict(graph, producer, consumer, verdict)
-    return refused_edge(graph, producer, consumer, verdict, refusal)
+    return refused_edge(graph, producer, consumer, "some" if fused else "none", outcome.refusals.get((source.name, kernel)))
 
 
 def _first(apart: list[tuple[Instruction, Instruction]]) -> tuple[Instruction, Instruction]:
@@ -150,18 +138,16 @@ def _first(apart: list[tuple[Instruction, Instruction]]) -> tuple[Instruction, I
 def _through(graph: Graph, part: Node, consumer: Node, kernels_of: KernelsOf, outcome: Outcome) -> EdgeVerdict:
     """The edge from an operator with several results to a user of one of them."""
     source, kernel = part.operands[0], kernels_of[part][0][1]
-    refusal = outcome.refusals.get((source.name, kernel))
+    return refused_edge(graph, source, consumer, "none", outcome.refusals.get((source.name, kernel)))
+
+
+def refused_edge(graph: Graph, producer: Node, consumer: Node, fused: str, refusal: Refusal | None,
+                 pair: tuple[Node, Node] | None = None) -> EdgeVerdict:
+    """A refusal, if any, in the compiler's words and in irscope's; ``pair`` are the instructions inside the two kernels, if known."""
     if refusal is None:
-        return EdgeVerdict(graph, source, consumer, "none")
-    return refused_edge(graph, source, consumer, "none", refusal)
-
-
-def refused_edge(graph: Graph, producer: Node, consumer: Node, fused: str, refusal: Refusal,
-         pair: tuple[Node, Node] | None = None) -> EdgeVerdict:
-    """A refusal in the compiler's words and in irscope's; ``pair`` are the instructions inside the two kernels, if known."""
+        return EdgeVerdict(graph, producer, consumer, fused)
     inside = pair or (producer, consumer)
-    return EdgeVerdict(graph, producer, consumer, fused, refusal.words(*inside) or None, refusal.rule.name,
-                       refusal.cause(*inside))
+    return EdgeVerdict(graph, producer, consumer, fused, refusal.words(*inside) or None, refusal.rule.name, refusal.cause(*inside))
 
 
 def _source(copy: Instruction, kernel: Instruction, producer: Node) -> Instruction | None:

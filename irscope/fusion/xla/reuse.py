@@ -1,6 +1,8 @@
 """Which operands an instruction reads more than once an element: XLA's ``ReusesOperandElements``."""
 from __future__ import annotations
 
+from irscope.fusion.closure import closure
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -47,49 +49,25 @@ def fusion_reuses(fusion: Instruction, number: int) -> bool:
 
 def _reads(fusion: Instruction, number: int) -> list[Read]:
     """The reads inside a fusion on paths from a parameter to the root."""
-    body = fusion.body
-    assert body is not None
-    needed = {body.root}
-    stack = [body.root]
-    while stack:
-        for operand in stack.pop().operands:
-            if operand not in needed:
-                needed.add(operand)
-                stack.append(operand)
+    body = fusion.fused_body
+    needed = set(closure([body.root], lambda i: i.operands))
     found: list[Read] = []
-    start = body.params[number]
-    reached, stack = {start}, [start]
-    while stack:
-        current = stack.pop()
-        for user in current.users:
-            if user not in needed:
-                continue
-            found += ((user, i) for i, o in enumerate(user.operands) if o is current)
-            if user not in reached:
-                reached.add(user)
-                stack.append(user)
+    for current in closure([body.params[number]], lambda i: needed.intersection(i.users)):
+        found += ((user, i) for user in current.users if user in needed for i, o in enumerate(user.operands) if o is current)
     return found
 
 
-class ReusedOperands:
-    """The reused operands of each fusion, stored as instructions because parameter numbers change."""
+class ReusedOperands(Memo[Instruction, set[Instruction]]):
+    """The operands that each instruction reuses, stored as instructions because parameter numbers change."""
 
     def __init__(self) -> None:
-        self.known: dict[Instruction, set[Instruction]] = {}
-
-    def of(self, instruction: Instruction) -> set[Instruction]:
-        """The operands that an instruction reuses."""
-        found = self.known.get(instruction)
-        if found is None:
-            found = {o for i, o in enumerate(instruction.operands) if reuses(instruction, i)}
-            self.known[instruction] = found
-        return found
+        super().__init__(lambda instruction: {o for i, o in enumerate(instruction.operands) if reuses(instruction, i)})
 
     def fusing(self, producer: Instruction, fusion: Instruction) -> None:
         """Keep the set of a fusion that is about to take ``producer``."""
-        mine = self.of(fusion)
+        mine = self[fusion]
         if producer in mine:
             mine.discard(producer)
             mine.update(producer.operands)
         else:
-            mine.update(self.of(producer))
+            mine.update(self[producer])

@@ -17,6 +17,7 @@ from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_rules import splits_rows
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.refusal import Refusal, Rule
+from irscope.fusion.xla.tiling import REGISTERS, SHARE, WARPS
 from irscope.fusion.xla.triton import lacking
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -24,12 +25,6 @@ from irscope.ops.attributes import Broadcast, Reduce
 
 MAX_TILE = 1048576
 """Elements of a tensor in Triton (``kMaxTensorNumElements``); each dimension counts as the next power of two."""
-REGISTERS = 65536
-"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
-SHARE = 0.4
-"""The share of those that XLA lets a tile use (``kFractionOfRegistersAvailableToStoreTile``): rows of 16,384 fit."""
-WARPS = ((512, 1), (1024, 2), (16384, 4))
-"""Elements of a tile, up to which this many warps compute it (``GetNumWarps``); longer rows do not fit into the registers."""
 AMPERE = 80
 """The compute capability from which on XLA emits Triton kernels."""
 NEAR = 64
@@ -90,7 +85,7 @@ class Diamond:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class NoDiamond:
     """Why no diamond ends in ``root``: the rule, the instruction at fault, numbers; ``reduce`` is its reduction, if one was found."""
 
     rule: Rule
@@ -118,7 +113,7 @@ class Refused:
         return Refusal(self.rule).way_out(self.at.node, self.root.node)
 
 
-Decision = Diamond | Refused
+Decision = Diamond | NoDiamond
 
 
 def bails_out(device: Device) -> str:
@@ -130,7 +125,7 @@ def bails_out(device: Device) -> str:
         f"{number[:-1]}.{number[-1]}."
 
 
-class Matcher:
+class DiamondFinder:
     """Finds the diamonds of one computation. Ends of chains are cached, so that all instructions together take linear time."""
 
     def __init__(self) -> None:
@@ -139,23 +134,23 @@ class Matcher:
     def decide(self, root: Instruction) -> Decision:
         """Decide whether a diamond ends in an instruction: XLA's tests in order, then whether a tile can hold its rows."""
         if not root.is_elementwise or len(root.operands) != 2:
-            return Refused(NOT_BINARY, root, root)
+            return NoDiamond(NOT_BINARY, root, root)
         if lack := lacking(root):
-            return Refused(ROOT_UNSUPPORTED, root, root, lack)
+            return NoDiamond(ROOT_UNSUPPORTED, root, root, lack)
         broadcast = self.end(root.operands[1])
         if broadcast.op is not hlo.broadcast:
-            return Refused(NO_BROADCAST, root, broadcast)
+            return NoDiamond(NO_BROADCAST, root, broadcast)
         reduce = self.end(broadcast.operands[0])
         if reduce.op is not hlo.reduce:
-            return Refused(NO_REDUCTION, root, reduce)
+            return NoDiamond(NO_REDUCTION, root, reduce)
         refused = _refused(root, broadcast, reduce)
         if refused is not None:
             return refused
         producer = self.end(reduce.operands[0])
         if not has_default_layout(producer):
-            return Refused(PRODUCER_LAYOUT, root, producer, reduce=reduce)
+            return NoDiamond(PRODUCER_LAYOUT, root, producer, reduce=reduce)
         if not _connected(producer, root.operands[0]):
-            return Refused(NOT_CONNECTED, root, producer, reduce=reduce)
+            return NoDiamond(NOT_CONNECTED, root, producer, reduce=reduce)
         found = Diamond(root, producer, broadcast, reduce)
         return _untiled(found) or found
 
@@ -171,41 +166,41 @@ class Matcher:
         return end
 
 
-def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> Refused | None:
+def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> NoDiamond | None:
     """The rule that the broadcast or the reduction of a diamond violates."""
     for one in (broadcast, reduce):
         if not has_default_layout(one):
-            return Refused(LAYOUT, root, one, reduce=reduce)
+            return NoDiamond(LAYOUT, root, one, reduce=reduce)
     if lack := lacking(reduce):
-        return Refused(REDUCTION, root, reduce, reduce=reduce, more=lack)
+        return NoDiamond(REDUCTION, root, reduce, reduce=reduce, more=lack)
     source, gone = reduce.operands[0], Reduce.of(reduce).dimensions
     if gone != (len(source.dims) - 1,):
-        return Refused(NOT_ROWS, root, reduce, f"dimension {gone[0]} of {len(source.dims)}", reduce)
+        return NoDiamond(NOT_ROWS, root, reduce, f"dimension {gone[0]} of {len(source.dims)}", reduce)
     identity = reduce.operands[1]
     converted = identity.op is hlo.convert and identity.operands[0].op is hlo.constant and not lacking(identity)
     if identity.op is not hlo.constant and not converted:
-        return Refused(IDENTITY, root, reduce, f"%{identity.name}", reduce)
+        return NoDiamond(IDENTITY, root, reduce, f"%{identity.name}", reduce)
     for one in (broadcast, reduce):
         if len(one.users) != 1:
-            return Refused(SHARED, root, one, f"{len(one.users)} readers", reduce)
+            return NoDiamond(SHARED, root, one, f"{len(one.users)} readers", reduce)
     if len(broadcast.dims) - 1 in Broadcast.of(broadcast).dimensions:
-        return Refused(WRONG_BROADCAST, root, broadcast, reduce=reduce)
+        return NoDiamond(WRONG_BROADCAST, root, broadcast, reduce=reduce)
     return None
 
 
-def _untiled(diamond: Diamond) -> Refused | None:
+def _untiled(diamond: Diamond) -> NoDiamond | None:
     """Why no tile can hold whole rows of a diamond."""
     source = diamond.reduce.operands[0]
     for instruction in members(diamond):
         wide = instruction.op in (hlo.bitcast, hlo.reshape) and instruction.elements == source.elements
         if wide and splits_rows(instruction):
             numbers = f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}"
-            return Refused(NOT_TILED, diamond.root, instruction, numbers, diamond.reduce)
+            return NoDiamond(NOT_TILED, diamond.root, instruction, numbers, diamond.reduce)
     tile = padded(source.dims[-1])
     if tile > MAX_TILE:
-        return Refused(TOO_LONG, diamond.root, source, f"{tile} > {MAX_TILE} elements", diamond.reduce)
+        return NoDiamond(TOO_LONG, diamond.root, source, f"{tile} > {MAX_TILE} elements", diamond.reduce)
     if tile > SHARE * REGISTERS:
-        return Refused(SPILLS, diamond.root, source, f"{tile} > {int(SHARE * REGISTERS)} elements", diamond.reduce)
+        return NoDiamond(SPILLS, diamond.root, source, f"{tile} > {int(SHARE * REGISTERS)} elements", diamond.reduce)
     return None
 
 
@@ -283,7 +278,7 @@ def members(diamond: Diamond) -> list[Instruction]:
 
 def diamonds(computation: Computation) -> list[Diamond]:
     """The diamonds of a computation that XLA would turn into kernels, in post-order."""
-    matcher = Matcher()
+    matcher = DiamondFinder()
     return [found for i in computation.post_order() if isinstance(found := matcher.decide(i), Diamond)]
 
 
@@ -308,7 +303,7 @@ def rewrite(computation: Computation, device: Device) -> list[Instruction]:
 
 def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
     """For each reduction that is broadcast back, the diamond that takes it, or the refusal that came closest."""
-    matcher = Matcher()
+    matcher = DiamondFinder()
     decided: dict[Instruction, Decision] = {}
     for reduce in computation.post_order():
         if reduce.op is not hlo.reduce:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from irscope.fusion.memo import Memo
 from irscope.fusion.xla.durations import TICKS, single
 from irscope.fusion.xla.gpu_cycles import cycles
 from irscope.fusion.xla.gpu_device import Device
+from irscope.fusion.xla.gpu_kinds import FusedPair
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, by_memory
 from irscope.fusion.xla.tile_places import Array, Dims, Place, Places, Root, below
@@ -23,7 +25,7 @@ from irscope.ops import hlo
 SHARE = 0.4
 """The share of a block's registers that a tile may use (``kFractionOfRegistersAvailableToStoreTile``)."""
 REGISTERS = 65536
-"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``)."""
+"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``): rows of 16,384 fit."""
 WARPS = ((512, 1), (1024, 2), (16384, 4))
 """Elements of the largest tile of a kernel, up to which this many warps compute it (``GetNumWarps``) ..."""
 MOST_WARPS = 8
@@ -45,7 +47,7 @@ DECISIVE = frozenset(("dimensions", "slice", "direction", "padding", "iota_dimen
 
 
 @dataclass(frozen=True, slots=True)
-class Tiled:
+class TimedTile:
     """A tile, its number of warps, the number of blocks, and the total time in nanoseconds and work."""
 
     tile: Dims
@@ -65,22 +67,23 @@ class TileModel:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._numbers: dict[object, int] = {}
-        self._alike: dict[Instruction, int] = {}
-        self._known: dict[tuple[int, int, int], Tiled | None] = {}
+        self._alike: Memo[Instruction, int] = Memo(lambda instruction: self._number(_form(instruction)))
+        self._known: dict[tuple[int, int, int], TimedTile | None] = {}
 
-    def alone(self, kernel: Instruction) -> Tiled | None:
+    def alone(self, kernel: Instruction) -> TimedTile | None:
         """A Triton kernel as it is, with its own tile; None if it has none that fits its result."""
         if len(kernel.tile) != len(kernel.dims) or 0 in kernel.tile:
             return None
         made = _Kernel.of(self.device, kernel, None)
-        return made.with_tile(kernel.tile, kernel.warps) if made is not None else None
+        return made.fastest([kernel.tile], kernel.warps) if made is not None else None
 
-    def together(self, producer: Instruction, consumer: Instruction) -> Tiled | None:
+    def together(self, producer: Instruction, consumer: Instruction) -> TimedTile | None:
         """The best tile of a producer fused into a consumer; None if there is none."""
         key = self._pair(producer, consumer)
         if key not in self._known:
             made = _Kernel.of(self.device, consumer, producer)
-            self._known[key] = made.best() if made is not None else None
+            tiles = _possible(made.root.dims) if made is not None else []
+            self._known[key] = made.fastest(tiles) if made is not None and tiles else None
         return self._known[key]
 
     def likeness(self, producer: Instruction, consumer: Instruction) -> int:
@@ -96,13 +99,7 @@ class TileModel:
         self._alike.pop(kernel, None)
 
     def _pair(self, producer: Instruction, consumer: Instruction) -> tuple[int, int, int]:
-        return self._of(producer), self._of(consumer), consumer.operands.index(producer)
-
-    def _of(self, instruction: Instruction) -> int:
-        found = self._alike.get(instruction)
-        if found is None:
-            found = self._alike[instruction] = self._number(_form(instruction))
-        return found
+        return self._alike[producer], self._alike[consumer], consumer.operands.index(producer)
 
     def _number(self, key: object) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
@@ -123,28 +120,27 @@ class _Kernel:
     @staticmethod
     def of(device: Device, consumer: Instruction, producer: Instruction | None) -> _Kernel | None:
         """The kernel of a consumer; None if some tile of it has no simple shape, or if an array is too large to be counted."""
-        inside = _Inside(consumer, producer)
-        if not _is_counted(inside.root):
+        both, root = FusedPair(consumer, producer), consumer.root
+        if not _is_counted(root):
             return None
-        kernel = _Kernel(device, inside.root)
+        kernel = _Kernel(device, root)
         computed: dict[Instruction, set[Place]] = {}
         read: dict[Instruction, set[Place]] = {}
-        start: Place = tuple(Root(d) for d in range(len(inside.root.dims)))
-        pending = [(inside.root, start)]
+        start: Place = tuple(Root(d) for d in range(len(root.dims)))
+        pending = [(root, start)]
         seen: set[tuple[Instruction, Place]] = set(pending)
         while pending:
             if len(seen) > MAX_PLACES + len(computed):
                 return None
             instruction, place = pending.pop()
             computed.setdefault(instruction, set()).add(place)
-            for number in range(len(instruction.operands)):
+            for number, given in enumerate(instruction.operands):
                 wanted = below(instruction, number, place)
-                if wanted is None:
+                inside = both.operand(instruction, number)
+                operand = inside if inside is not None else both.outer(given)
+                if wanted is None or not _is_counted(operand):
                     return None
-                operand, is_inside = inside.operand(instruction, number)
-                if not _is_counted(operand):
-                    return None
-                if not is_inside:
+                if inside is None:
                     read.setdefault(operand, set()).add(wanted)
                 elif (operand, wanted) not in seen:
                     seen.add((operand, wanted))
@@ -158,17 +154,11 @@ class _Kernel:
             kernel.reads[alike] = operand, kept, kernel.reads.get(alike, (operand, kept, 0))[2] + 1
         return kernel
 
-    def best(self) -> Tiled | None:
-        """The fastest tile, the first of equal ones; None if no tile fits."""
-        tiles = _possible(self.root.dims)
-        return self._shortest(tiles) if tiles else None
+    def fastest(self, tiles: list[Dims], warps: int = 0) -> TimedTile | None:
+        """The fastest of some tiles, with these warps or as many as XLA takes; the first of equal ones, None if no tile fits.
 
-    def with_tile(self, tile: Dims, warps: int) -> Tiled | None:
-        """The kernel with the tile and the warps in the text."""
-        return self._shortest([tile], warps)
-
-    def _shortest(self, tiles: list[Dims], warps: int = 0) -> Tiled | None:
-        """Time all tiles at once, as arrays with an element for each."""
+        All are timed at once, as arrays with an element for each.
+        """
         device, root = self.device, self.root
         sizes = np.array(tiles, dtype=np.int64).reshape(len(tiles), len(root.dims))
         places = Places(sizes, root.dims)
@@ -202,7 +192,7 @@ class _Kernel:
         compute = _ticks((flops.astype(np.float32) / rates.astype(np.float32)).astype(np.float64))
         time = np.where(fits, compute + memory - _ticks(np.minimum(compute, memory) * OVERLAP), np.inf)
         i = int(np.argmin(time))
-        return Tiled(tiles[i], int(chosen[i]), int(blocks[i]), float(time[i]), float(flops[i]))
+        return TimedTile(tiles[i], int(chosen[i]), int(blocks[i]), float(time[i]), float(flops[i]))
 
     def _coalesced(self, instruction: Instruction, sizes: list[Array], each: int) -> Array:
         """The used share of the bytes moved: memory is moved in whole cache lines."""
@@ -231,28 +221,6 @@ def _duration(bytes_: Array, bandwidth: Array) -> Array:
     """:func:`~irscope.fusion.xla.durations.duration` of many."""
     seconds = (bytes_.astype(np.float32) / bandwidth.astype(np.float32)).astype(np.float64)
     return np.asarray(np.floor(seconds * TICKS + 0.5) / 4)
-
-
-class _Inside:
-    """The operands of instructions in a consumer with (or without) a producer fused."""
-
-    def __init__(self, consumer: Instruction, producer: Instruction | None) -> None:
-        self.consumer, self.producer = consumer, producer
-        self.root = consumer if consumer.body is None else consumer.body.root
-
-    def operand(self, instruction: Instruction, number: int) -> tuple[Instruction, bool]:
-        """The operand of an instruction, and whether the kernel computes it."""
-        operand = instruction.operands[number]
-        for part in (self.consumer, self.producer):
-            if part is None or part.body is None or operand not in part.body.instructions:
-                continue
-            if operand.op is not hlo.parameter:
-                return operand, True
-            operand = part.operands[part.body.params.index(operand)]
-            break
-        if operand is self.producer and instruction is not operand:
-            return (operand if operand.body is None else operand.body.root), True
-        return operand, False
 
 
 def _is_counted(instruction: Instruction) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, by_memory
@@ -27,7 +28,7 @@ MIN_PACKED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Tiled:
+class TiledTranspose:
     """A tiled transpose: ``dims`` of the result in memory order, with dimensions that stay adjacent merged; result dimension ``i`` is
     operand dimension ``axes[i]``; ``tile`` along each; ``shared_memory`` in bytes for a block."""
 
@@ -44,10 +45,7 @@ class Tiled:
     @property
     def blocks(self) -> int:
         """The number of tiles that cover the result."""
-        count = 1
-        for size, by in zip(self.dims, self.tile, strict=True):
-            count *= -(-size // by)
-        return count
+        return prod(-(-size // by) for size, by in zip(self.dims, self.tile, strict=True))
 
 
 def squeezed(instruction: Instruction) -> list[int]:
@@ -78,7 +76,7 @@ def moves_minor(instruction: Instruction) -> bool:
     return last is not None and any(source.dims[d] != 1 for d in order[order.index(axes[last]) + 1:])
 
 
-def tiled_transpose(instruction: Instruction) -> Tiled | None:
+def tiled_transpose(instruction: Instruction) -> TiledTranspose | None:
     """The tiles of a transpose (or of a copy into another layout) in shared memory; None if it does not use any."""
     if instruction.op not in (hlo.transpose, hlo.copy) or not isinstance(instruction.type, TensorType) or transpose_is_bitcast(instruction):
         return None
@@ -103,7 +101,7 @@ def tiled_transpose(instruction: Instruction) -> Tiled | None:
     tile[source] = tile[last - 1 if below else last] = WARP
     if below:
         tile[last] = dims[last]
-    return Tiled(dims, axes, tuple(tile), -(-WARP * (WARP + 1) * width // 8))
+    return TiledTranspose(dims, axes, tuple(tile), -(-WARP * (WARP + 1) * width // 8))
 
 
 def normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -121,7 +119,7 @@ def normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ..
     return tuple(run[2] for run in runs), tuple(rank[run[0]] for run in runs)
 
 
-def _packed(dims: tuple[int, ...], axes: tuple[int, ...], bits: int) -> Tiled | None:
+def _packed(dims: tuple[int, ...], axes: tuple[int, ...], bits: int) -> TiledTranspose | None:
     """The tile for elements narrower than a bank, packed: the transpose moves the last dimension, and the one before it may stay."""
     last = len(dims) - 1
     if bits >= BANK_BITS or axes[last] == last:
@@ -139,4 +137,4 @@ def _packed(dims: tuple[int, ...], axes: tuple[int, ...], bits: int) -> Tiled | 
     tile[source], tile[last] = columns, rows
     if between:
         tile[last - 1] = beside
-    return Tiled(dims, axes, tuple(tile), WARP * (BANK_BITS // 8) * WARP * vector)
+    return TiledTranspose(dims, axes, tuple(tile), WARP * (BANK_BITS // 8) * WARP * vector)

@@ -25,11 +25,9 @@ OF_FLOATS = hlo.named(
     "abs copy negate reduce-precision acos acosh asin asinh atanh cbrt ceil cosh cosine erf exponential exponential-minus-one floor log "
     "log-plus-one round-nearest-even rsqrt sine sinh sqrt tan tanh add atan2 compare divide maximum minimum multiply power remainder "
     "subtract select clamp")
-OF_INTEGERS = hlo.named(
-    "abs copy negate not add and clamp compare divide maximum minimum multiply or remainder select subtract xor")
+OF_INTEGERS = hlo.named("abs copy negate not add and clamp compare divide maximum minimum multiply or remainder select subtract xor")
 OF_PREDICATES = hlo.named("not copy add compare maximum minimum multiply and or xor select clamp")
-OF_EIGHT = hlo.named(
-    "abs copy reduce-precision select")
+OF_EIGHT = hlo.named("abs copy reduce-precision select")
 MOVED = hlo.named("parameter broadcast bitcast reshape slice transpose")
 
 

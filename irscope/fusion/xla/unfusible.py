@@ -76,7 +76,7 @@ def at_most_unary(instruction: Instruction) -> bool:
 
 def reads_more_than_it_gives(instruction: Instruction) -> bool:
     """Whether the operands, each counted once, have more elements than the result."""
-    return sum(_size(o) for o in dict.fromkeys(instruction.operands)) > _size(instruction)
+    return sum(o.elements for o in dict.fromkeys(instruction.operands)) > instruction.elements
 
 
 def _closed_way(producer: Instruction, rules: Rules, refused: dict[Instruction, str]) -> str:
@@ -107,7 +107,3 @@ def _closed_way(producer: Instruction, rules: Rules, refused: dict[Instruction, 
 
 def _true_rank(type: TensorType) -> int:
     return sum(d != 1 for d in type.shape)
-
-
-def _size(instruction: Instruction) -> int:
-    return sum(leaf.elements for leaf in instruction.type.leaves() if isinstance(leaf, TensorType))

@@ -10,24 +10,9 @@ import itertools
 from dataclasses import dataclass
 
 from irscope.fusion.dimensions import inverse
+from irscope.fusion.xla.gemm import rules
 from irscope.fusion.xla.gemm.orders import Order, Piece
-from irscope.fusion.xla.gemm.rules import (
-    BITCAST,
-    BROADCAST,
-    BROADCAST_UP,
-    CONCATENATION,
-    NOT_BITCAST,
-    SECOND,
-    SHARED_PATH,
-    SLICE_UP,
-    SPLIT_CONCATENATION,
-    SPLIT_SLICE,
-    TO_SCALAR,
-    TRIVIAL,
-    UNEVEN_CONCATENATION,
-    UNIMPLEMENTED,
-    No,
-)
+from irscope.fusion.xla.gemm.rules import No
 from irscope.fusion.xla.gemm.support import computes
 from irscope.fusion.xla.instructions import Instruction
 from irscope.graph import Op
@@ -39,7 +24,7 @@ CONCATENATED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DotSide:
     """The properties of one side of a dot: the dimension that is kept, the one that may be in two places (-1: none), and the size of the
     contracting one. ``DotProperties`` of triton_tiling_propagation.h."""
 
@@ -52,11 +37,11 @@ Orders = list[Order]
 """One for each operand, or one for the result."""
 
 
-def to_operands(instruction: Instruction, order: Order, side: Side) -> Orders | No:
+def to_operands(instruction: Instruction, order: Order, side: DotSide) -> Orders | No:
     """The orders of an instruction's operands, given that of its result; or the refusal."""
     op = instruction.op
     if op is not hlo.parameter and any(user.op in (hlo.concatenate, hlo.dynamic_slice) for user in instruction.users):
-        return No(SHARED_PATH)
+        return No(rules.SHARED_PATH)
     if op is hlo.parameter or (op is hlo.constant and instruction.is_array and not instruction.dims):
         return []
     if op in (hlo.transpose, hlo.copy, hlo.broadcast, hlo.slice):
@@ -76,22 +61,22 @@ def to_result(instruction: Instruction, order: Order) -> Orders | No:
     if op in (hlo.transpose, hlo.copy):
         return _moved(instruction, order, [instruction], upwards=False)
     if op is hlo.broadcast:
-        return No(BROADCAST_UP)
+        return No(rules.BROADCAST_UP)
     if instruction.operands and computes(op, instruction.operands[0].dtype):
         return [order]
     if op is hlo.slice:
-        return No(SLICE_UP)
+        return No(rules.SLICE_UP)
     return _reshaped(instruction, order, instruction) if op in (hlo.bitcast, hlo.reshape) else _unimplemented(op)
 
 
 def _unimplemented(op: Op) -> No:
-    return No(SECOND if op is hlo.dot else UNIMPLEMENTED, op=op.name)
+    return No(rules.SECOND if op is hlo.dot else rules.UNIMPLEMENTED, op=op.name)
 
 
 def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Orders | No:
     """The pieces of a tensor cut along the dimensions of another that has the same elements in the same memory order."""
     if instruction.op is hlo.reshape and not is_bitcast(instruction):
-        return No(NOT_BITCAST)
+        return No(rules.NOT_BITCAST)
     sizes = [target.dims[d] for d in target.minor]
     numbers = f"{list(instruction.operands[0].dims)} to {list(instruction.dims)}"
     pieces: list[Piece] = []
@@ -103,7 +88,7 @@ def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Or
         become.append(mine)
         if open_ >= piece.count:
             if open_ % piece.count:
-                return No(BITCAST, numbers=numbers)
+                return No(rules.BITCAST, numbers=numbers)
             mine.append(len(pieces))
             pieces.append(piece)
             open_ //= piece.count
@@ -114,13 +99,13 @@ def _reshaped(instruction: Instruction, order: Order, target: Instruction) -> Or
             at += open_ == 1
             taken = min(size, rest)
             if not size or piece.is_sliced or (rest % size if open_ > 1 else size > rest and size % rest):
-                return No(BITCAST, numbers=numbers)
+                return No(rules.BITCAST, numbers=numbers)
             open_ = size // rest if size > rest else 1
             mine.append(len(pieces))
             pieces.append(Piece.whole(piece.label, taken))
             rest //= taken
     if open_ != 1 or any(size != 1 for size in sizes[at:]):
-        return No(BITCAST, numbers=numbers)
+        return No(rules.BITCAST, numbers=numbers)
     if pieces:
         for _ in sizes[at:]:
             become[-1].append(len(pieces))
@@ -133,10 +118,10 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
     """The pieces of a tensor after a transpose, copy, broadcast, slice or concatenation, one order for each of ``targets``."""
     source = instruction if upwards else instruction.operands[0]
     if instruction.op is hlo.slice and instruction.elements == 1:
-        return No(TO_SCALAR)
+        return No(rules.TO_SCALAR)
     groups = _by_dimension(order, source)
     if groups is None:
-        return No(TRIVIAL)
+        return No(rules.TRIVIAL)
     made: Orders = []
     before = 0
     known: dict[Instruction, Order] = {}
@@ -146,7 +131,7 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
             along = Concatenate.of(instruction).axis
             group = groups[along]
             if len(group) != 1 or pieces[group[0]].is_sliced:
-                return No(CONCATENATION)
+                return No(rules.CONCATENATION)
             size = target.dims[along]
             part = Piece(pieces[group[0]].label, size, -before, size)
             before += size
@@ -158,12 +143,12 @@ def _moved(instruction: Instruction, order: Order, targets: list[Instruction], u
                 if limit - start == target.dims[dim]:
                     continue
                 if len(group) > 1:
-                    return No(SPLIT_SLICE, numbers=f"dimension {dim}")
+                    return No(rules.SPLIT_SLICE, numbers=f"dimension {dim}")
                 old = pieces[group[0]]
                 pieces[group[0]] = Piece(old.label, target.dims[dim], old.start + start, old.sliced)
         placed = [groups[n] for n in _sources(instruction, len(target.dims), upwards)]
         if instruction.op is hlo.broadcast and _drops_part(placed, pieces, order):
-            return No(BROADCAST)
+            return No(rules.BROADCAST)
         made.append(_laid_out(target, placed, pieces, order, {}))
     return made or [known[target] for target in targets]
 
@@ -224,19 +209,18 @@ def _drops_part(placed: list[list[int]], pieces: list[Piece], order: Order) -> b
     """Whether a broadcast drops one piece of a dimension and keeps another."""
     kept = {number for group in placed for number in group}
     labels = {pieces[number].label for number in kept if pieces[number].count > 1}
-    return any(label in labels and any(n not in kept and pieces[n].count > 1 for n in numbers)
-               for label, numbers in order.by_label.items())
+    return any(label in labels and any(n not in kept and pieces[n].count > 1 for n in numbers) for label, numbers in order.by_label.items())
 
 
-def _unconcatenated(instruction: Instruction, order: Order, side: Side) -> Orders | No:
+def _unconcatenated(instruction: Instruction, order: Order, side: DotSide) -> Orders | No:
     along = Concatenate.of(instruction).axis
     if len(order.by_label.get(side.kept, ())) > 1:
-        return No(SPLIT_CONCATENATION)
+        return No(rules.SPLIT_CONCATENATION)
     if _dimension_labelled(instruction, order, side.kept) != along:
-        return No(CONCATENATION)
+        return No(rules.CONCATENATION)
     for operand in instruction.operands:
         if operand.dims[along] % CONCATENATED:
-            return No(UNEVEN_CONCATENATION, numbers=f"%{operand.name} has {operand.dims[along]}")
+            return No(rules.UNEVEN_CONCATENATION, numbers=f"%{operand.name} has {operand.dims[along]}")
     return _moved(instruction, order, list(instruction.operands))
 
 

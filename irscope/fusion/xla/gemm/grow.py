@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
-from irscope.fusion.xla.gemm.carry import Side
+from irscope.fusion.xla.gemm.carry import DotSide
 from irscope.fusion.xla.gemm.orders import Order, frozen, order_of, strides_of
 from irscope.fusion.xla.gemm.rules import DYNAMIC_SLICE, PARAMETERS, READERS, No
-from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
-from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried
+from irscope.fusion.xla.gemm.splits import NO_SPLIT
+from irscope.fusion.xla.gemm.worth import Carried, as_input, as_output, carried, within
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
@@ -38,20 +40,18 @@ class Asked:
 
 @dataclass(slots=True)
 class Kernel:
-    """A kernel under construction: its ``body``, its operands, and the original of each copied instruction."""
+    """A kernel under construction: its ``body``, its operands, and the instruction whose value it computes."""
 
     dot: Instruction
     body: Computation
     inputs: list[Instruction] = field(default_factory=list)
     output: Instruction | None = None
     asked: list[Asked] = field(default_factory=list)
-    inside: list[Instruction] = field(default_factory=list)
 
     def copy(self, instruction: Instruction, operands: Sequence[Instruction]) -> Instruction:
         """Copy an instruction of the text into the kernel."""
         made = Instruction(instruction.op, instruction.type, operands, instruction.node, instruction.attrs)
         made.kind, made.body, made.bodies = instruction.kind, instruction.body, instruction.bodies
-        self.inside.append(instruction)
         return self.body.add(made)
 
     def read(self, instruction: Instruction) -> Instruction:
@@ -62,16 +62,13 @@ class Kernel:
         return made
 
 
-def side_of(dot: Instruction, number: int) -> Side:
+def side_of(dot: Instruction, number: int) -> DotSide:
     """The properties of an operand of a dot; of a scaled dot the third and fourth are the scales."""
     operand, attrs, side = dot.operands[number], Dot.of(dot), min(number, 1)
     batch, contracted = attrs.batch_dims[side], attrs.contracting_dims[side]
     kept = [d for d in range(len(operand.dims)) if d not in contracted and d not in batch]
-    length = 1
-    for d in contracted:
-        length *= operand.dims[d]
     only = kept[0] if len(kept) == 1 else -1
-    return Side(only, only if number == 0 and not batch else -1, length)
+    return DotSide(only, only if number == 0 and not batch else -1, prod(operand.dims[d] for d in contracted))
 
 
 def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
@@ -81,9 +78,9 @@ def grown(dot: Instruction, device: Device, root: Instruction) -> Kernel:
     operands = []
     for number, operand in enumerate(dot.operands):
         side = side_of(dot, number)
-        tree = _tree(_Node(operand, order_of(operand), dot), LIMIT, side, NO_SPLIT, device, kernel.asked)
-        operands.append(_copied(tree, kernel))
-        split = tree.split if number == 0 else split
+        nodes, needed = _tree(_Node(operand, order_of(operand), dot), LIMIT, side, NO_SPLIT, device, kernel.asked)
+        operands.append(_copied(nodes, kernel))
+        split = needed if number == 0 else split
     kernel.body.root = kernel.copy(dot, operands)
     _grow_down(kernel, split, device, root)
     return kernel
@@ -98,14 +95,8 @@ class _Node:
     operands: list[int] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Tree:
-    nodes: list[_Node]
-    split: int
-
-
-def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device, asked: list[Asked]) -> _Tree:
-    """The instructions to compute in the kernel for an operand, breadth first.
+def _tree(top: _Node, limit: int | None, side: DotSide, split: int, device: Device, asked: list[Asked]) -> tuple[list[_Node], int]:
+    """The instructions to compute in the kernel for an operand, breadth first, and the split of the rows that they require.
 
     One that would make the kernel read too many arrays waits until others have reduced their number.
     """
@@ -126,13 +117,12 @@ def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device,
             continue
         found: Carried | No = No(DYNAMIC_SLICE) if node.instruction.op is hlo.dynamic_slice else \
             as_input(node.instruction, node.order, side, device)
-        both = found if isinstance(found, No) else combined(split, found.split)
-        if isinstance(found, No) or isinstance(both, No):
-            asked.append(Asked(node.instruction, node.reader, both if isinstance(both, No) else None))
+        found = within(found, split)
+        asked.append(Asked(node.instruction, node.reader, found if isinstance(found, No) else None))
+        if isinstance(found, No):
             continue
-        split = both
+        split = found.split
         edge.discard(number)
-        asked.append(Asked(node.instruction, node.reader, None))
         for operand, below in zip(node.instruction.operands, found.orders, strict=False):
             key = operand, frozen(strides_of(below))
             place = known.get(key)
@@ -146,7 +136,7 @@ def _tree(top: _Node, limit: int | None, side: Side, split: int, device: Device,
     for number in queue:
         if nodes[number].instruction.op is not hlo.parameter:
             asked.append(Asked(nodes[number].instruction, nodes[number].reader, No(PARAMETERS, numbers=str(limit))))
-    return _Tree(nodes, split)
+    return nodes, split
 
 
 def _more_arrays(instruction: Instruction) -> int:
@@ -156,28 +146,19 @@ def _more_arrays(instruction: Instruction) -> int:
     return len(instruction.operands) - 1
 
 
-def _copied(tree: _Tree, kernel: Kernel) -> Instruction:
+def _copied(nodes: list[_Node], kernel: Kernel) -> Instruction:
     """Copy the chosen instructions into the kernel, operands first; returns the top one."""
     made: dict[int, Instruction] = {}
-    stack = [0]
-    while stack:
-        number = stack[-1]
-        node = tree.nodes[number]
-        missing = [n for n in node.operands if n not in made] if node.fused else []
-        if number in made or not missing:
-            stack.pop()
-            if number not in made:
-                made[number] = kernel.copy(node.instruction, [made[n] for n in node.operands]) if node.fused \
-                    else kernel.read(node.instruction)
-            continue
-        stack.append(missing[0])
+    for number in post_order([0], lambda number: nodes[number].operands if nodes[number].fused else ()):
+        node = nodes[number]
+        made[number] = kernel.copy(node.instruction, [made[n] for n in node.operands]) if node.fused else kernel.read(node.instruction)
     return made[0]
 
 
 def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) -> None:
     """Fuse the user of the dot, as long as there is only one, with the other operands that it reads."""
     dot = kernel.dot
-    side = Side(-1, 0 if split > NO_SPLIT else -1, side_of(dot, 0).contracted)
+    side = DotSide(-1, 0 if split > NO_SPLIT else -1, side_of(dot, 0).contracted)
     last, order = dot, order_of(dot)
     while True:
         kernel.output = last
@@ -185,24 +166,20 @@ def _grow_down(kernel: Kernel, split: int, device: Device, root: Instruction) ->
         if user is None or len(last.users) != 1:
             kernel.asked += [Asked(last, reader, No(READERS, numbers=f"{len(last.users)} readers"), True) for reader in last.users]
             return
-        found = as_output(user, last, order, side, device, root)
-        both = found if isinstance(found, No) else combined(split, found.split)
-        above: Carried | No | None = None
-        if not isinstance(found, No) and not isinstance(both, No) and len(user.operands) > 1:
-            above = carried(user, found.orders[0], side)
-            both = above if isinstance(above, No) else combined(both, above.split)
-        if isinstance(found, No) or isinstance(both, No):
-            kernel.asked.append(Asked(last, user, both if isinstance(both, No) else None, True))
+        found = within(as_output(user, last, order, side, device, root), split)
+        above = found
+        if isinstance(found, Carried) and len(user.operands) > 1:
+            above = within(carried(user, found.orders[0], side), found.split)
+        kernel.asked.append(Asked(last, user, above if isinstance(above, No) else None, True))
+        if isinstance(found, No) or isinstance(above, No):
             return
-        kernel.asked.append(Asked(last, user, None, True))
-        split = both
+        split = above.split
         operands = []
         for number, operand in enumerate(user.operands):
-            if operand is last or not isinstance(above, Carried):
+            if operand is last:
                 operands.append(kernel.body.root)
                 continue
-            tree = _tree(_Node(operand, above.orders[number], user), None, side, split, device, kernel.asked)
-            split = tree.split
-            operands.append(_copied(tree, kernel))
+            nodes, split = _tree(_Node(operand, above.orders[number], user), None, side, split, device, kernel.asked)
+            operands.append(_copied(nodes, kernel))
         kernel.body.root = kernel.copy(user, operands)
         last, order = user, found.orders[0]

@@ -5,6 +5,7 @@ that depends on measurements on the device, and is not simulated.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
@@ -12,7 +13,6 @@ from irscope.fusion.dimensions import without
 from irscope.fusion.xla.gemm.bitcasts import bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel, grown
 from irscope.fusion.xla.gemm.rules import FOUR_BITS, PURE, TINY, VECTOR, No
-from irscope.fusion.xla.gemm.search import searched
 from irscope.fusion.xla.gemm.steps import reads_batch_first
 from irscope.fusion.xla.gemm.support import unsupported
 from irscope.fusion.xla.gpu_device import Device
@@ -34,18 +34,18 @@ PRODUCTS = hlo.named("dot scaled-dot")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GemmSettings:
     """XLA's options: whether a dot without anything to fuse becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
-    size below which none is made; ``by_tiles`` is the pass's second version (:mod:`irscope.fusion.xla.gemm.search`). ``simplified`` says
-    that XLA's simplifier has run, so that the remaining dots with a vector stay."""
+    size below which none is made; ``search`` finds the kernel of a dot in another way, as the pass's second version does (off by default:
+    ``benchmarks/xla_gemm/search.py``). ``simplified`` says that XLA's simplifier has run, so that the remaining dots with a vector stay."""
 
     any_product: bool = True
     small: int = SMALL
-    by_tiles: bool = False
+    search: Callable[[Instruction, Computation], Kernel] | None = None
     simplified: bool = True
 
 
-DEFAULT = Settings()
+DEFAULT = GemmSettings()
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Product:
         return self.no is None
 
 
-def product_of(dot: Instruction, computation: Computation, device: Device, settings: Settings = DEFAULT) -> Product:
+def product_of(dot: Instruction, computation: Computation, device: Device, settings: GemmSettings = DEFAULT) -> Product:
     """XLA's decision on a dot of a computation in its current state."""
     if dot.op is hlo.dot:
         if (small := _small(dot)) < settings.small and dot.dtype in LOOPED:
@@ -77,8 +77,8 @@ def product_of(dot: Instruction, computation: Computation, device: Device, setti
             return Product(dot, None, No(VECTOR, numbers=f"{small} < {REDUCED} elements"))
         if (no := unsupported(dot, device)) is not None:
             return Product(dot, None, no)
-        if settings.by_tiles:
-            return Product(dot, searched(dot, computation))
+        if settings.search is not None:
+            return Product(dot, settings.search(dot, computation))
     kernel = grown(dot, device, computation.root)
     if dot.op is hlo.dot:
         if any(i.dtype == "s4" for i in kernel.inputs) and reads_batch_first(dot, computation.root):
@@ -101,7 +101,7 @@ def _has_vector(dot: Instruction) -> bool:
                for operand, batch, contracted in zip(dot.operands, attrs.batch_dims, attrs.contracting_dims, strict=False))
 
 
-def rewrite(computation: Computation, device: Device, settings: Settings = DEFAULT) -> list[Product]:
+def rewrite(computation: Computation, device: Device, settings: GemmSettings = DEFAULT) -> list[Product]:
     """Replace the dots of a computation by Triton kernels, in post-order, as XLA does; returns the decision on each."""
     if bails_out(device):
         return []

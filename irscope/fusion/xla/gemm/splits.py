@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from irscope.fusion.xla.gemm.carry import Side
+from irscope.fusion.xla.gemm.carry import DotSide
 from irscope.fusion.xla.gemm.orders import Order
 from irscope.fusion.xla.gemm.rules import CONFLICT, INNER_SLICE, SECOND_SPLIT, SPLIT, TRANSPOSED, No
 
@@ -16,14 +16,12 @@ NO_SPLIT = 1
 """The size of the major part of split rows if they are not split (``kNoSplitRequirement``)."""
 
 
-def split_by(orders: Iterable[Order], side: Side) -> int | No:
+def split_by(orders: Iterable[Order], side: DotSide) -> int | No:
     """The size of the major part of the rows that orders require, or why a kernel cannot step along them."""
     split = NO_SPLIT
     for order in orders:
         asked = _split_by(order, side)
-        if isinstance(asked, No):
-            return asked
-        both = combined(split, asked)
+        both = asked if isinstance(asked, No) else combined(split, asked)
         if isinstance(both, No):
             return both
         split = both
@@ -37,7 +35,7 @@ def combined(one: int, other: int) -> int | No:
     return other if one == NO_SPLIT else No(CONFLICT, numbers=f"{one} and {other}")
 
 
-def _split_by(order: Order, side: Side) -> int | No:
+def _split_by(order: Order, side: DotSide) -> int | No:
     split = NO_SPLIT
     for label, numbers in sorted(order.by_label.items()):
         if any(order.pieces[n].is_sliced for n in numbers[:-1]):

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from irscope.fusion.xla.gemm.carry import Side
+from irscope.fusion.xla.gemm.carry import DotSide
 from irscope.fusion.xla.gemm.grow import side_of
 from irscope.fusion.xla.gemm.orders import Order, Strides, order_of, strides_of
 from irscope.fusion.xla.gemm.rules import READERS, No
-from irscope.fusion.xla.gemm.splits import NO_SPLIT, combined
-from irscope.fusion.xla.gemm.worth import carried
+from irscope.fusion.xla.gemm.splits import NO_SPLIT
+from irscope.fusion.xla.gemm.worth import carried, within
 from irscope.fusion.xla.instructions import Instruction
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
 
 
 @dataclass(slots=True)
-class Scope:
+class SteppedScope:
     """One operand of the dot with all its producers, or its result: strides by instruction, and the arrays that are read."""
 
     strides: dict[Instruction, Strides] = field(default_factory=dict)
@@ -28,26 +28,23 @@ class Scope:
     split: int = NO_SPLIT
 
 
-def operand_steps(dot: Instruction, number: int) -> Scope | No:
+def operand_steps(dot: Instruction, number: int) -> SteppedScope | No:
     """How a kernel steps over the producers of a dot's operand, up to the parameters of the computation; or why it cannot."""
     operand = dot.operands[number]
     return _stepped(operand, {operand: order_of(operand)}, side_of(dot, number), NO_SPLIT, dot)
 
 
-def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, split: int, dot: Instruction) -> Scope | No:
-    scope = Scope(split=split)
+def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: DotSide, split: int, dot: Instruction) -> SteppedScope | No:
+    scope = SteppedScope(split=split)
     queue, seen = deque((origin,)), {origin}
     while queue:
         instruction = queue.popleft()
         if instruction.op is hlo.parameter:
             scope.parameters.append(instruction)
-        found = carried(instruction, orders[instruction], side)
+        found = within(carried(instruction, orders[instruction], side), scope.split)
         if isinstance(found, No):
             return found
-        both = combined(scope.split, found.split)
-        if isinstance(both, No):
-            return both
-        scope.split = both
+        scope.split = found.split
         scope.strides[instruction] = strides_of(orders[instruction])
         for operand, order in zip(instruction.operands, found.orders, strict=False):
             orders.setdefault(operand, order)
@@ -57,29 +54,28 @@ def _stepped(origin: Instruction, orders: dict[Instruction, Order], side: Side, 
     return scope
 
 
-def steps(dot: Instruction, root: Instruction) -> list[Scope] | No:
+def steps(dot: Instruction, root: Instruction) -> list[SteppedScope] | No:
     """How a kernel with the result ``root`` steps over each operand of a dot, then over its result and its other operands; or why
     it cannot. XLA also runs it on a dot that is in no kernel yet."""
-    scopes: list[Scope] = []
+    scopes: list[SteppedScope] = []
     for number in range(len(dot.operands)):
         scope = operand_steps(dot, number)
         if isinstance(scope, No):
             return scope
         scopes.append(scope)
-    side = Side(-1, 0 if scopes[0].split > NO_SPLIT else -1, side_of(dot, 0).contracted)
+    side = DotSide(-1, 0 if scopes[0].split > NO_SPLIT else -1, side_of(dot, 0).contracted)
     output, split = dot, scopes[0].split
     orders = {dot: order_of(dot)}
     while output is not root:
         if len(output.users) != 1:
             return No(READERS, numbers=f"{len(output.users)} readers")
         user = next(iter(output.users))
-        found = carried(user, orders[output], side, upwards=False)
-        both = found if isinstance(found, No) else combined(split, found.split)
-        if isinstance(found, No) or isinstance(both, No):
-            return both if isinstance(both, No) else No(READERS)
-        split, orders[user] = both, found.orders[0]
+        found = within(carried(user, orders[output], side, upwards=False), split)
+        if isinstance(found, No):
+            return found
+        split, orders[user] = found.split, found.orders[0]
         output = user
-    result = Scope({output: strides_of(orders[output])}, split=split)
+    result = SteppedScope({output: strides_of(orders[output])}, split=split)
     if output is not dot:
         above = _stepped(output, orders, side, split, dot)
         if isinstance(above, No):

@@ -6,19 +6,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.fusion.xla.gemm.carry import Orders, Side, to_operands, to_result
+from irscope.fusion.xla.gemm.carry import DotSide, Orders, to_operands, to_result
 from irscope.fusion.xla.gemm.orders import Order
 from irscope.fusion.xla.gemm.rules import INPUT, INPUT_PRODUCT, INPUT_SHARED, OUTPUT, PAD, POWER, REDUCTION, SEVERAL_INPUTS, TUPLE, No
-from irscope.fusion.xla.gemm.splits import split_by
+from irscope.fusion.xla.gemm.splits import combined, split_by
 from irscope.fusion.xla.gemm.support import lacking
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.instructions import Instruction
+from irscope.graph.walk import behind
 from irscope.ops import hlo
 
 TOLERANCE = 1024
 """The additional bytes that a kernel may read or write for a fused instruction (``kIoToleranceBytes``)."""
 SHORT = 1024
 """The longest contracting dimension for which the kernel slices a shared value: found by compiling (1,025 is too long)."""
+PASSED_ON = hlo.named("bitcast get-tuple-element")
 REDUCTIONS = hlo.named("reduce all-reduce all-reduce-start all-reduce-done")
 
 
@@ -30,7 +32,7 @@ class Carried:
     split: int
 
 
-def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = True) -> Carried | No:
+def carried(instruction: Instruction, order: Order, side: DotSide, upwards: bool = True) -> Carried | No:
     """Propagate an order through an instruction, as far as a kernel can follow it; does not test for a gain."""
     orders = to_operands(instruction, order, side) if upwards else to_result(instruction, order)
     if isinstance(orders, No):
@@ -39,12 +41,17 @@ def carried(instruction: Instruction, order: Order, side: Side, upwards: bool = 
     return split if isinstance(split, No) else Carried(orders, split)
 
 
-def as_input(instruction: Instruction, order: Order, side: Side, device: Device) -> Carried | No:
+def within(found: Carried | No, split: int) -> Carried | No:
+    """What an instruction carries, with the split that it and the rest of the kernel require together; or why they cannot."""
+    if isinstance(found, No):
+        return found
+    both = combined(split, found.split)
+    return both if isinstance(both, No) else Carried(found.orders, both)
+
+
+def as_input(instruction: Instruction, order: Order, side: DotSide, device: Device) -> Carried | No:
     """How an operand of the kernel propagates the orders if it is fused into it, or why it is not fused."""
-    no = _unfit(instruction, device)
-    if no is not None:
-        return no
-    found = carried(instruction, order, side)
+    found = _unfit(instruction, device) or carried(instruction, order, side)
     if isinstance(found, No):
         return found
     if not _repeats(instruction, found.orders, side, device) and not is_worth_reading(instruction, side):
@@ -54,12 +61,10 @@ def as_input(instruction: Instruction, order: Order, side: Side, device: Device)
     return found
 
 
-def as_output(instruction: Instruction, source: Instruction, order: Order, side: Side, device: Device, root: Instruction) -> Carried | No:
+def as_output(instruction: Instruction, source: Instruction, order: Order, side: DotSide, device: Device,
+              root: Instruction) -> Carried | No:
     """The same for ``instruction``, the only user of ``source``, which the kernel computes."""
-    no = _unfit(instruction, device)
-    if no is not None:
-        return no
-    found = carried(instruction, order, side, upwards=False)
+    found = _unfit(instruction, device) or carried(instruction, order, side, upwards=False)
     if isinstance(found, No):
         return found
     where = instruction.operands.index(source)
@@ -85,7 +90,7 @@ def _unfit(instruction: Instruction, device: Device) -> No | None:
     return lacking(instruction, device)
 
 
-def _repeats(instruction: Instruction, orders: Orders, side: Side, device: Device) -> bool:
+def _repeats(instruction: Instruction, orders: Orders, side: DotSide, device: Device) -> bool:
     """Whether one of two operands of an elementwise operation is a broadcast parameter or constant, which costs nothing to read."""
     if not instruction.is_elementwise or len(instruction.operands) != 2:
         return False
@@ -101,7 +106,7 @@ def more_bytes(instruction: Instruction) -> int | None:
     return sum(operand.size for operand in instruction.operands) - instruction.size
 
 
-def is_worth_reading(instruction: Instruction, side: Side) -> bool:
+def is_worth_reading(instruction: Instruction, side: DotSide) -> bool:
     """XLA's ``IsInputWorthFusing``: whether the kernel reads little more if it computes an instruction, or is its only user."""
     more, operands = more_bytes(instruction), instruction.operands
     if more is None:
@@ -115,7 +120,7 @@ def is_worth_reading(instruction: Instruction, side: Side) -> bool:
     return instruction.op is not hlo.multiply and all(o.op in (hlo.parameter, hlo.constant) and len(o.users) <= 1 for o in operands)
 
 
-def _cuts_shared(cut: Instruction, side: Side) -> bool:
+def _cuts_shared(cut: Instruction, side: DotSide) -> bool:
     """Whether a slice reads a value, transposed or not, that has other users, and not all of them are slices of the same sizes, which
     another pass joins. Compilations showed that reshapes and bitcasts in between are refused."""
     source = cut.operands[0]
@@ -133,9 +138,7 @@ def _is_outside(operand: Instruction) -> bool:
 
 def _is_parameter(instruction: Instruction) -> bool:
     """XLA's ``IsEffectiveParameter``."""
-    while instruction.op in (hlo.bitcast, hlo.get_tuple_element):
-        instruction = instruction.operands[0]
-    return instruction.op is hlo.parameter
+    return behind(instruction, PASSED_ON).op is hlo.parameter
 
 
 def _ends(instruction: Instruction, root: Instruction) -> bool:

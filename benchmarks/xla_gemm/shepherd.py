@@ -4,17 +4,9 @@ At a parameter of the computation a bitcast vanishes, and the parameter takes it
 """
 from __future__ import annotations
 
-from irscope.fusion.xla.gemm.bitcasts import (
-    Form,
-    Moved,
-    bitcast_above_broadcast,
-    bitcast_above_transpose,
-    bitcast_of,
-    broadcast_above_bitcast,
-    form_of,
-    reform,
-    transpose_above_bitcast,
-)
+from benchmarks.xla_gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Moved
+from irscope.fusion.closure import closure
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm, bitcast_of, form_of, reform
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.ops import hlo
 
@@ -36,7 +28,7 @@ class Shepherd:
 
         One that cannot move is retried when another arrives next to it: all users of a parameter move together or not at all.
         """
-        behind = self._behind()
+        behind = set(closure([self._dot], lambda i: i.users)) - {self._dot}
         pending = [i for i in reversed(self._computation.post_order()) if i.op in BITCASTS]
         while pending:
             bitcast = pending.pop()
@@ -46,16 +38,6 @@ class Shepherd:
             for near in reversed(again):
                 pending += [user for i in (near, *near.operands[:1]) for user in i.users if user.op in BITCASTS]
                 pending += [i for i in (near, *near.operands[:1]) if i.op in BITCASTS]
-
-    def _behind(self) -> set[Instruction]:
-        found: set[Instruction] = set()
-        pending = [self._dot]
-        for instruction in pending:
-            for user in instruction.users:
-                if user not in found:
-                    found.add(user)
-                    pending.append(user)
-        return found
 
     def _hoist(self, bitcast: Instruction) -> list[Instruction]:
         """Swap a bitcast with its operand; returns the neighbours of bitcasts that may move now."""
@@ -68,8 +50,8 @@ class Shepherd:
                     self._replace(reader, source)
                 return [source]
             return []
-        if source.op in (hlo.broadcast, hlo.transpose):
-            found = (bitcast_above_broadcast if source.op is hlo.broadcast else bitcast_above_transpose)(source, form)
+        if source.op in BITCAST_ABOVE:
+            found = BITCAST_ABOVE[source.op](source, form)
             if found is None:
                 return []
             above = self._computation.add(bitcast_of(source.operands[0], found[0]))
@@ -92,8 +74,8 @@ class Shepherd:
             return []
         user, form = next(iter(bitcast.users)), form_of(source)
         found: Moved | None = None
-        if user.op in (hlo.broadcast, hlo.transpose):
-            found = (broadcast_above_bitcast if user.op is hlo.broadcast else transpose_above_bitcast)(user, form)
+        if user.op in ABOVE_BITCAST:
+            found = ABOVE_BITCAST[user.op](user, form)
             if found is None:
                 return []
             operands, added = [source], []
@@ -111,8 +93,8 @@ class Shepherd:
         self._replace(user, below)
         return [*added, inner, below]
 
-    def _take_place(self, bitcast: Instruction, source: Instruction, operands: list[Instruction], form: Form, moved: Moved | None = None,
-                    ) -> Instruction:
+    def _take_place(self, bitcast: Instruction, source: Instruction, operands: list[Instruction], form: ArrayForm,
+                    moved: Moved | None = None) -> Instruction:
         """Replace a bitcast by ``source`` in its form, which is returned."""
         new = self._like(source, operands, form, moved)
         if source in self._origins:
@@ -120,7 +102,7 @@ class Shepherd:
         self._replace(bitcast, new)
         return new
 
-    def _like(self, old: Instruction, operands: list[Instruction], form: Form, moved: Moved | None) -> Instruction:
+    def _like(self, old: Instruction, operands: list[Instruction], form: ArrayForm, moved: Moved | None) -> Instruction:
         new = Instruction(old.op, old.type, operands, old.node, old.attrs if moved is None else {**old.attrs, "dimensions": moved[1]})
         return self._computation.add(reform(new, form))
 

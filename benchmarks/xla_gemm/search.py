@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections import deque
 
-from irscope.fusion.xla.gemm.bitcasts import Form, bitcast_of, form_of
+from benchmarks.xla_gemm.shepherd import Origins, Shepherd
+from benchmarks.xla_gemm.tiles import untiled
+from irscope.fusion.memo import Memo
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm, bitcast_of, form_of
 from irscope.fusion.xla.gemm.grow import Asked, Kernel
 from irscope.fusion.xla.gemm.rules import UNTILED, No
-from irscope.fusion.xla.gemm.shepherd import Origins, Shepherd
-from irscope.fusion.xla.gemm.tiles import untiled
 from irscope.fusion.xla.instructions import Computation, Instruction, fuse_into
 from irscope.fusion.xla.joining import merge_into
 from irscope.fusion.xla.triton import lacking
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad
 
@@ -40,13 +42,11 @@ def searched(dot: Instruction, computation: Computation) -> Kernel:
         fusion = _take_user(space, fusion, user)
         if len(fusion.operands) > reads:
             _take_operands(space, fusion, list(fusion.operands), asked)
-    body = fusion.body
-    assert body is not None
+    body = fusion.fused_body
     Shepherd(body, next(i for i in body.instructions if i.op is hlo.dot), {}).move()
-    kernel = Kernel(dot, body, asked=asked, output=output, inside=[i for i in body.instructions if i.op is not hlo.parameter])
-    kernel.inputs = [_outside(operand, form_of(parameter), origins, computation)
-                     for operand, parameter in zip(fusion.operands, body.params, strict=True)]
-    return kernel
+    inputs = [_outside(operand, form_of(parameter), origins, computation)
+              for operand, parameter in zip(fusion.operands, body.params, strict=True)]
+    return Kernel(dot, body, inputs, output, asked)
 
 
 def _is_included(instruction: Instruction) -> bool:
@@ -65,19 +65,9 @@ def _space(dot: Instruction) -> tuple[Computation, Origins, Instruction]:
         output = next(iter(output.users))
     space = Computation(f"{dot.name}_fusion_search_space")
     copies: dict[Instruction, Instruction] = {}
-    stack = [output]
-    while stack:
-        old = stack[-1]
-        if old in copies:
-            stack.pop()
-            continue
-        inside = old is dot or _is_included(old)
-        missing = [o for o in old.operands if o not in copies] if inside else []
-        if missing:
-            stack.append(missing[0])
-            continue
-        stack.pop()
-        if inside:
+    inside: Memo[Instruction, bool] = Memo(lambda instruction: instruction is dot or _is_included(instruction))
+    for old in post_order([output], lambda instruction: instruction.operands if inside[instruction] else ()):
+        if inside[old]:
             copies[old] = space.add_copy(old, [copies[o] for o in old.operands])
         else:
             copies[old] = space.add(old.clone(hlo.parameter))
@@ -111,7 +101,7 @@ def _take_user(space: Computation, fusion: Instruction, user: Instruction) -> In
     return made
 
 
-def _outside(operand: Instruction, form: Form, origins: Origins, computation: Computation) -> Instruction:
+def _outside(operand: Instruction, form: ArrayForm, origins: Origins, computation: Computation) -> Instruction:
     """The operand of a kernel in the text: the original instruction, through a bitcast if the kernel reads another form."""
     added = 0
     while operand not in origins:

@@ -7,18 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.fusion.xla.gemm.bitcasts import (
-    Form,
-    Moved,
-    bitcast_above_broadcast,
-    bitcast_above_transpose,
-    bitcast_of,
-    broadcast_above_bitcast,
-    form_of,
-    reform,
-    transpose_above_bitcast,
-)
-from irscope.fusion.xla.gemm.shepherd import BITCASTS
+from benchmarks.xla_gemm.bitcasts import ABOVE_BITCAST, BITCAST_ABOVE, Moved
+from benchmarks.xla_gemm.shepherd import BITCASTS
+from irscope.fusion.xla.gemm.bitcasts import ArrayForm, bitcast_of, form_of, reform
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -33,7 +24,7 @@ class _Step:
     """An instruction that gets another form and, if it is a broadcast or transpose, other dimensions."""
 
     instruction: Instruction
-    form: Form
+    form: ArrayForm
     moved: Moved | None = None
 
 
@@ -41,19 +32,18 @@ def hoist_bitcasts(computation: Computation) -> bool:
     """Move bitcasts out of every dot kernel in a computation; returns whether anything moved."""
     changed = False
     for kernel in [i for i in computation.instructions if i.body is not None]:
-        assert kernel.body is not None
-        dot = next((i for i in kernel.body.instructions if i.op in PRODUCTS), None)
+        body = kernel.fused_body
+        dot = next((i for i in body.instructions if i.op in PRODUCTS), None)
         if dot is not None:
             changed |= _end_with_bitcast(computation, kernel, dot)
-            for bitcast in _alone(kernel.body):
+            for bitcast in _alone(body):
                 changed |= _hoist(computation, kernel, bitcast)
     return changed
 
 
 def _end_with_bitcast(computation: Computation, kernel: Instruction, dot: Instruction) -> bool:
     """Give the kernel the form that its result has without the bitcasts after its dot, and undo that outside."""
-    body = kernel.body
-    assert body is not None
+    body = kernel.fused_body
     form = _form_at_root(dot, body.root)
     if form is None or form == form_of(body.root):
         return False
@@ -68,9 +58,9 @@ def _end_with_bitcast(computation: Computation, kernel: Instruction, dot: Instru
     return True
 
 
-def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
+def _form_at_root(dot: Instruction, root: Instruction) -> ArrayForm | None:
     """The form of a kernel's result without the bitcasts after the dot; None if one cannot move past what follows."""
-    forms: dict[Instruction, Form] = {}
+    forms: dict[Instruction, ArrayForm] = {}
     pending, form = [dot], form_of(dot)
     for instruction in pending:
         if instruction is not dot:
@@ -88,18 +78,17 @@ def _form_at_root(dot: Instruction, root: Instruction) -> Form | None:
     return None
 
 
-def _below(instruction: Instruction, form: Form) -> Form | None:
+def _below(instruction: Instruction, form: ArrayForm) -> ArrayForm | None:
     """The form of an instruction whose operand gets a form."""
-    if instruction.op in (hlo.broadcast, hlo.transpose):
-        found = (broadcast_above_bitcast if instruction.op is hlo.broadcast else transpose_above_bitcast)(instruction, form)
+    if instruction.op in ABOVE_BITCAST:
+        found = ABOVE_BITCAST[instruction.op](instruction, form)
         return form_of(instruction) if found is None else found[0]
     return form if instruction.op in BITCASTS or instruction.is_elementwise else None
 
 
 def _hoist(computation: Computation, kernel: Instruction, bitcast: Instruction) -> bool:
     """Hoist one bitcast out of a kernel; returns whether that was possible."""
-    body, source = kernel.body, bitcast.operands[0]
-    assert body is not None
+    body, source = kernel.fused_body, bitcast.operands[0]
     steps = _plan(bitcast) if source.dtype == bitcast.dtype else None
     if steps is None:
         return False
@@ -155,20 +144,20 @@ def _plan(bitcast: Instruction) -> list[_Step] | None:
         if form is None or form == form_of(instruction):
             continue
         moved: Moved | None = None
-        if instruction.op in (hlo.broadcast, hlo.transpose):
-            moved = (bitcast_above_broadcast if instruction.op is hlo.broadcast else bitcast_above_transpose)(instruction, form)
+        if instruction.op in BITCAST_ABOVE:
+            moved = BITCAST_ABOVE[instruction.op](instruction, form)
             if moved is None:
                 return None
         elif instruction.op not in ENDS and not instruction.is_elementwise:
             return None
         steps.append(_Step(instruction, form, moved))
-        for operand in () if instruction.op in ENDS else instruction.operands:
-            if forms.setdefault(operand, moved[0] if moved is not None else form) != (moved[0] if moved is not None else form):
-                return None
+        above_it = form if moved is None else moved[0]
+        if instruction.op not in ENDS and any(forms.setdefault(operand, above_it) != above_it for operand in instruction.operands):
+            return None
     return steps
 
 
-def _feed(computation: Computation, kernel: Instruction, number: int, form: Form) -> None:
+def _feed(computation: Computation, kernel: Instruction, number: int, form: ArrayForm) -> None:
     """Let a kernel read one operand through a bitcast."""
     old = kernel.operands[number]
     kernel.set_operand(number, computation.add(bitcast_of(old, form)))
