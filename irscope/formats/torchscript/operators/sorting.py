@@ -20,23 +20,15 @@ def ordered(t: Torch, x: Node, dim: int, descending: bool) -> tuple[Node, Node]:
     return t.convert(values, t.dtype(x)), at
 
 
-@operator("sort(Tensor self, int dim=-1, bool descending=False)")
-def sort(t: Torch, x: Node, dim: int, descending: bool) -> tuple[Node, Node]:
+@operator("sort(Tensor self, int dim=-1, bool descending=False)",
+          "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)")
+def sort(t: Torch, x: Node, *, dim: int, descending: bool) -> tuple[Node, Node]:
     return ordered(t, x, dim, descending)
 
 
-@operator("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)")
-def sort_stable(t: Torch, x: Node, stable: object, dim: int, descending: bool) -> tuple[Node, Node]:
-    return ordered(t, x, dim, descending)
-
-
-@operator("argsort(Tensor self, int dim=-1, bool descending=False)")
-def argsort(t: Torch, x: Node, dim: int, descending: bool) -> Node:
-    return ordered(t, x, dim, descending)[1]
-
-
-@operator("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)")
-def argsort_stable(t: Torch, x: Node, stable: bool, dim: int, descending: bool) -> Node:
+@operator("argsort(Tensor self, int dim=-1, bool descending=False)",
+          "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)")
+def argsort(t: Torch, x: Node, *, dim: int, descending: bool) -> Node:
     return ordered(t, x, dim, descending)[1]
 
 
