@@ -19,27 +19,6 @@ from irscope.lazy import np
 
 GLOBAL = re.compile(r"[A-Za-z_$][\w.$]*$")
 SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
-STRUCTURE = frozenset(
-    (
-        "tuple",
-        "get-tuple-element",
-        "constant",
-        "parameter",
-        "call",
-        "fn",
-        "if",
-        "match",
-        "global",
-        "constructor",
-        "field",
-        "ref",
-        "ref_read",
-        "ref_write",
-        "primfn",
-    )
-)
-
-
 SHARED = frozenset(("constant", "get-tuple-element"))
 """Operators that are printed inline, or on a separate line when they are used more than once."""
 

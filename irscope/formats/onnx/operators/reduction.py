@@ -20,10 +20,6 @@ def _log_sum_exp(t: Onnx, x: Node, axes: list[int], keep: bool) -> Node:
     return made if keep else t.reshape(made, tuple(n for d, n in enumerate(t.shape(x)) if d not in axes))
 
 
-def _mean(t: Onnx, x: Node, axes: list[int], keep: bool) -> Node:
-    return t.mean(x, axes, keep)
-
-
 def _squares(t: Onnx, x: Node) -> Node:
     return t.mul(x, x)
 
@@ -46,7 +42,7 @@ def _extreme(t: Onnx, x: Node, axes: list[int], keep: bool, largest: bool) -> No
 
 REDUCTIONS: dict[str, Reduce] = {
     "ReduceSum": lambda t, x, axes, keep: t.sum(x, axes, keep),
-    "ReduceMean": _mean,
+    "ReduceMean": lambda t, x, axes, keep: t.mean(x, axes, keep),
     "ReduceProd": lambda t, x, axes, keep: t.product(x, axes, keep),
     "ReduceMax": lambda t, x, axes, keep: _extreme(t, x, axes, keep, True),
     "ReduceMin": lambda t, x, axes, keep: _extreme(t, x, axes, keep, False),
