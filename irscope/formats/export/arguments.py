@@ -8,7 +8,7 @@ from irscope.formats.export.making import Argument, Plain
 from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.export.symbols import Unreadable, spelled
 from irscope.formats.export.types import SHORT, tensor_type
-from irscope.formats.export.values import EXPORTED, EXPORTED_FORMATS, EXPORTED_LAYOUTS, Named
+from irscope.formats.export.values import EXPORTED, EXPORTED_FORMATS, EXPORTED_LAYOUTS, NamedConstant
 from irscope.formats.torchscript.torch import SCALAR_TYPES
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import DTYPES, Dim, DType, DynamicDim, Node
@@ -108,12 +108,12 @@ class Arguments:
         number = record.number(kind)
         if number not in table:
             raise record.fault(kind, f"torch has no {type} {number}")
-        return Named(table[number], type)
+        return NamedConstant(table[number], type)
 
     def device(self, record: Record, kind: str) -> Argument:
         inner = record.record(kind)
         index = f":{inner.number('index')}" if inner.has("index") else ""
-        return Named(inner.text("type") + index, "Device")
+        return NamedConstant(inner.text("type") + index, "Device")
 
     def complex(self, record: Record, kind: str) -> Argument:
         inner = record.record(kind)

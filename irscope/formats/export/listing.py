@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.targets import METHOD, SPELLED, SUBMODULE, canonical
-from irscope.formats.export.values import Named, named
+from irscope.formats.export.values import NamedConstant, named
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import UNKNOWN, Node
 
@@ -84,7 +84,7 @@ class Listing:
         if "einsum" in target:
             arguments = _equation(arguments)
         if "device" in keywords and isinstance(keywords["device"], str):
-            keywords["device"] = Named(keywords["device"], "Device")
+            keywords["device"] = NamedConstant(keywords["device"], "Device")
         called = METHOD + target if opcode == "call_method" else SUBMODULE + target if opcode == "call_module" else canonical(target)
         self.maker.call(name, called, arguments, keywords, UNKNOWN, at)
 
@@ -201,7 +201,7 @@ def constant(word: str) -> Argument:
         return WORDS[word]
     head, _, last = word.rpartition(".")
     if head == "torch":
-        return named(last) or Named(word, "object")
+        return named(last) or NamedConstant(word, "object")
     if word[:1] in "-+.0123456789":
         for kind in (int, float, complex):
             try:
@@ -209,7 +209,7 @@ def constant(word: str) -> Argument:
             except ValueError:
                 continue
     if word.startswith(("slice(", "torch.", "<")):
-        return Named(word, "object")
+        return NamedConstant(word, "object")
     return word
 
 
