@@ -75,15 +75,12 @@ class Arguments:
     def symbol(self, record: Record, kind: str) -> Argument:
         inner = record.record(kind)
         key = inner.only()
-        return self.value(inner.text(key), record.path) if key == "as_name" else self._plain(inner, key)
+        return self.value(inner.text(key), record.path) if key == "as_name" else self.plain(inner, key)
 
     def symbols(self, record: Record, kind: str) -> Argument:
         return [self.symbol(Record({"one": each.values}, each.path), "one") for each in record.records(kind)]
 
     def plain(self, record: Record, kind: str) -> Argument:
-        return self._plain(record, kind)
-
-    def _plain(self, record: Record, kind: str) -> Argument:
         value: Any = record.values[kind]
         wanted = PLAIN.get(kind.removesuffix("s"), (int, float, bool, str))
         if kind == "as_float":
@@ -94,7 +91,7 @@ class Arguments:
 
     def plain_list(self, record: Record, kind: str) -> Argument:
         one = kind.removesuffix("s")
-        return [self._plain(Record({one: each}, record.at(kind)), one) for each in record.items(kind)]
+        return [self.plain(Record({one: each}, record.at(kind)), one) for each in record.items(kind)]
 
     def plain_lists(self, record: Record, kind: str) -> Argument:
         one = kind.removesuffix("_lists")

@@ -28,7 +28,6 @@ OPCODES = ("placeholder", "call_function", "call_method", "call_module", "get_at
 DEEPEST = 60
 WORDS: dict[str, Argument] = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan"), "-inf": float("-inf")}
 VALUE = re.compile(r"%([\w.]+)")
-BARE = re.compile(r"[^\s,()\[\]{}]+|\s")
 COMPLEX = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?[+-][\d.]+(?:e[+-]?\d+)?j|-?[\d.]+(?:e[+-]?\d+)?j")
 
 
@@ -44,7 +43,7 @@ class Listing:
         if text.startswith("return"):
             found = RETURN.match(text)
             inside = found["value"] if found is not None else "None"
-            self.maker.result(_Arguments(inside, at + 7, self._returned).whole(), at)
+            self.maker.result(_Arguments(inside, at + 7, self._value, True).whole(), at)
             self.returned = True
             return
         found = NODE.match(text)
@@ -94,16 +93,12 @@ class Listing:
             raise SyntaxFault(at, f"%{name} is not defined here: no line above assigns it", length=len(name) + 1)
         return found
 
-    def _returned(self, name: str, at: int) -> Node:
-        return self._value(name, at)
-
 
 class _Arguments:
     """A parser of what FX writes between the brackets of a call; ``value`` looks up a name."""
 
-    def __init__(self, text: str, offset: int, value: Callable[[str, int], Node]) -> None:
-        self.text, self.offset, self.value, self.at = text, offset, value, 0
-        self.names_are_bare = value.__name__ == "_returned"
+    def __init__(self, text: str, offset: int, value: Callable[[str, int], Node], names_are_bare: bool = False) -> None:
+        self.text, self.offset, self.value, self.at, self.names_are_bare = text, offset, value, 0, names_are_bare
 
     def whole(self) -> Argument:
         """The argument that the whole text is."""

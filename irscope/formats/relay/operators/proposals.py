@@ -10,7 +10,7 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.suppression import Candidates, best_first, columns, rows, survivors, to_front
 from irscope.graph import Node
 from irscope.graph.dtypes import S32
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 
@@ -121,12 +121,12 @@ def _predicted(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node, 
     score = t.reshape(t.transpose(t.slice_dim(prob, 1, k, 2 * k), (0, 2, 3, 1)), (b, n))
     # Pixels beyond the image, and boxes that are too small, come last.
     place = np.arange(n) // k
-    outside = None
-    for size, at in ((tall, place // width), (wide, place % width)):
+
+    def far(size: Node, at: Array) -> Node:
         real = t.convert(t.div(size, t.like(size, float(a.feature_stride))), S32)
-        far = t.compare("GE", t.array(at.reshape(1, n), S32), real)
-        outside = far if outside is None else t.binary("or", outside, far)
-    assert outside is not None
+        return t.compare("GE", t.array(at.reshape(1, n), S32), real)
+
+    outside = t.binary("or", far(tall, place // width), far(wide, place % width))
     score = t.select(outside, t.like(score, -1), score)
     least = t.broadcast_to(t.scale(scale, float(a.rpn_min_size)), (b, n))
     small = t.binary("or", t.compare("LT", t.plus(t.sub(box[2], box[0]), 1), least),
