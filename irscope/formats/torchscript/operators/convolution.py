@@ -32,11 +32,7 @@ class SpatialGeometry:
 
 def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry) -> Node:
     """A convolution over the last dimensions; a missing batch dimension is added and removed again."""
-    t.alike(x, w, bias)
-    n = len(t.shape_of(w, 2)) - 2
-    single = t.rank(x) == n + 1
-    if single:
-        x = t.unsqueeze(x, 0)
+    x, n, single = _begin(t, x, w, bias)
     pads = tuple((p, p) if isinstance(p, int) else p for p in each(at.padding, n))
     window = Window.make(t.shape(w)[2:], each(at.stride, n), pads, rhs_dilate=each(at.dilation, n))
     y = t.conv(x, w, _dims(n, False), window, at.groups)
@@ -45,11 +41,7 @@ def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry)
 
 def convolve_back(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry, output_padding: Sequence[int]) -> Node:
     """The gradient of a convolution: the input dilated by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
-    t.alike(x, w, bias)
-    n = len(t.shape_of(w, 2)) - 2
-    single = t.rank(x) == n + 1
-    if single:
-        x = t.unsqueeze(x, 0)
+    x, n, single = _begin(t, x, w, bias)
     stride, padding, dilation, extra = (each(v, n) for v in (at.stride, at.padding, at.dilation, output_padding))
     size, groups = t.shape(w)[2:], at.groups
     pads = tuple((d * (k - 1) - p, d * (k - 1) - p + o) for k, p, d, o in zip(size, padding, dilation, extra, strict=True))
@@ -59,6 +51,14 @@ def convolve_back(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeom
         w = t.reshape(t.swap(w, 0, 1), (i // groups, groups * o, *k))
     window = Window.make(size, (1,) * n, pads, stride, dilation, (True,) * n)
     return _finish(t, t.conv(x, w, _dims(n, True), window, groups), bias, n, single)
+
+
+def _begin(t: Torch, x: Node, w: Node, bias: Node | None) -> tuple[Node, int, bool]:
+    """The input with a batch dimension, the number of spatial dimensions, and whether the batch was missing."""
+    t.alike(x, w, bias)
+    n = len(t.shape_of(w, 2)) - 2
+    single = t.rank(x) == n + 1
+    return t.unsqueeze(x, 0) if single else x, n, single
 
 
 def _finish(t: Torch, y: Node, bias: Node | None, n: int, single: bool) -> Node:

@@ -67,15 +67,10 @@ def randperm(t: Torch, n: int, *, dtype: int | None) -> Node:
     return t.convert(order, t.dtype_number(dtype, S64))
 
 
-@operator(f"bernoulli(Tensor self, {GENERATOR})")
-def bernoulli(t: Torch, p: Node, generator: object) -> Node:
-    return t.convert(t.compare("LT", draw(t, t.shape(p), F32), t.convert(p, F32)), t.dtype(p))
-
-
-@operator(f"bernoulli.p(Tensor self, float p, {GENERATOR})", f"bernoulli.float(Tensor self, float p=0.5, {GENERATOR})",
-          f"bernoulli.Tensor(Tensor self, Tensor p, {GENERATOR})")
-def bernoulli_of(t: Torch, x: Node, p: object, generator: object) -> Node:
-    hit = t.compare("LT", draw(t, t.shape(x), F32), t.as_tensor(p, F32))
+@operator(f"bernoulli(Tensor self, {GENERATOR})", f"bernoulli.p(Tensor self, float p, {GENERATOR})",
+          f"bernoulli.float(Tensor self, float p=0.5, {GENERATOR})", f"bernoulli.Tensor(Tensor self, Tensor p, {GENERATOR})")
+def bernoulli(t: Torch, x: Node, *, p: object = None) -> Node:
+    hit = t.compare("LT", draw(t, t.shape(x), F32), t.as_tensor(x if p is None else p, F32))
     return t.convert(hit, t.dtype(x))
 
 

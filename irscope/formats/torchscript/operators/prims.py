@@ -106,7 +106,7 @@ def convert_element_type(t: Torch, x: Node, dtype: int) -> Node:
 _same(view("prims::view_of(Tensor(a) a)"), casts.same)
 _same(view("prims::view_of_dtype(Tensor(a) a, ScalarType dtype)"), shape.view_dtype)
 _same(alias("prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset)", traits="view"), shape.as_strided)
-_same(view("prims::squeeze(Tensor(a) a, int[] dimensions)"), shape.squeeze_dim)
+_same(view("prims::squeeze(Tensor(a) a, int[] dimensions)"), shape.squeeze)
 _same(view("prims::transpose(Tensor(a) a, int[] permutation)"), shape.permute)
 _same(alias("prims::real(Tensor(a) self)", traits="view"), complex_numbers.real)
 _same(view("prims::imag(Tensor(a) self)"), complex_numbers.imag)

@@ -137,13 +137,8 @@ def in_format(t: Torch, x: Node, at: Strided | None, memory_format: int | None) 
     return Copied(x, replace(contiguous(t.shape(x), wanted), conjugated=at.conjugated, negated=at.negated))
 
 
-@view("squeeze(Tensor(a) self)")
-def squeeze(t: Torch, x: Node) -> TensorView:
-    return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if s != 1])
-
-
-@view("squeeze.dim(Tensor(a) self, int dim)", "squeeze.dims(Tensor(a) self, int[] dim)")
-def squeeze_dim(t: Torch, x: Node, dim: int | list[int]) -> TensorView:
+@view("squeeze(Tensor(a) self)", "squeeze.dim(Tensor(a) self, int dim)", "squeeze.dims(Tensor(a) self, int[] dim)")
+def squeeze(t: Torch, x: Node, dim: int | list[int] | None = None) -> TensorView:
     dims = t.dims(x, dim) if dim != [] else []
     return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if i not in dims or s != 1])
 
