@@ -75,11 +75,8 @@ def _within(t: Relay, place: Node, size: int) -> Node:
     return t.binary("and", t.compare("GE", place, t.like(place, 0)), t.compare("LT", place, t.like(place, size)))
 
 
-@operator(
-    "nn.correlation(data1: 4d, data2: 4d; kernel_size: size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], is_multiply=True, "
-    "layout='NCHW')",
-    kind=C
-)
+@operator("nn.correlation(data1: 4d, data2: 4d; kernel_size: size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], "
+          "is_multiply=True, layout='NCHW')", kind=C)
 def correlation(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """The similarity of two images around each pixel, for every displacement of the second (A. Dosovitskiy et al., FlowNet, 2015)."""
     if a.layout != "NCHW":

@@ -103,11 +103,8 @@ for _n in (1, 2, 3):
 # ---------------------------------------------------------------------- upsampling by whole numbers and gradients
 
 
-@operator(
-    "nn.avg_pool2d_grad(out_grad: 4d, data: 4d; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
-    "ceil_mode=False, count_include_pad=False)",
-    kind=C
-)
+@operator("nn.avg_pool2d_grad(out_grad: 4d, data: 4d; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', "
+          "out_layout='', ceil_mode=False, count_include_pad=False)", kind=C)
 def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """The gradient of average pooling: each element gets its share of every window that contains it."""
     if plain_layout(a.layout) != "NCHW" or (any(p for pair in paddings(a.padding, 2) for p in pair) and not a.count_include_pad):

@@ -15,10 +15,8 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 
 
-@operator(
-    "vision.multibox_transform_loc(cls_prob: 3d, loc_pred: 2d, anchor: 3d; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
-    "keep_background=False)"
-)
+@operator("vision.multibox_transform_loc(cls_prob: 3d, loc_pred: 2d, anchor: 3d; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, "
+          "0.2], keep_background=False)")
 def multibox_transform_loc(t: Relay, a: Attributes, prob: Node, loc: Node, anchor: Node) -> list[Node]:
     """Anchors with predicted offsets, as (class, score, box), those with a class first, followed by -1; and their number."""
     b, classes, n = t.shape(prob)
@@ -67,10 +65,8 @@ def anchors(a: Attributes) -> list[tuple[float, float, float, float]]:
     return found
 
 
-@operator(
-    "vision.proposal(cls_prob: 4d, bbox_pred: 4d, im_info: 2d; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
-    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)"
-)
+@operator("vision.proposal(cls_prob: 4d, bbox_pred: 4d, im_info: 2d; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], "
+          "feature_stride=16, threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)")
 def proposal(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node) -> Node:
     """The best boxes as (batch, box), repeated in order where there are fewer than requested."""
     b, twice, height, width = t.shape(prob)

@@ -136,11 +136,9 @@ def conv2d(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: No
     return convolve(t, a, centred(t, x, zx, 1), centred(t, w, zw, max(out, 0)), 2, t.dtype_word(a.out_dtype, S32))
 
 
-@operator(
-    "qnn.conv2d_transpose(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; channels=None, kernel_size=None, "
-    "strides=[1, 1], output_padding=[0, 0], padding=[0, 0], dilation=[1, 1], groups=1, data_layout='NCHW', kernel_layout='IOHW', "
-    "out_layout='', out_dtype='int32')"
-)
+@operator("qnn.conv2d_transpose(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; channels=None, "
+          "kernel_size=None, strides=[1, 1], output_padding=[0, 0], padding=[0, 0], dilation=[1, 1], groups=1, data_layout='NCHW', "
+          "kernel_layout='IOHW', out_layout='', out_dtype='int32')")
 def conv2d_transpose(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """A transposed convolution of the integers without their zero points."""
     return transposed(t, a, centred(t, x, zx, 1), centred(t, w, zw, 1), 2, t.dtype_word(a.out_dtype, S32))
@@ -199,11 +197,8 @@ def hardswish(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: 
     return quantized(t, t.scale(t.mul(value, gate), 1 / 6), so, zo, t.dtype(x))
 
 
-@operator(
-    "qnn.avg_pool2d(data, input_scale, input_zero_point, output_scale, output_zero_point; pool_size!, strides=[1, 1], dilation=[1, 1], "
-    "padding=[0, 0], layout='NCHW', out_layout='', ceil_mode=False, count_include_pad=False)",
-    kind=C
-)
+@operator("qnn.avg_pool2d(data, input_scale, input_zero_point, output_scale, output_zero_point; pool_size!, strides=[1, 1], dilation=[1, "
+          "1], padding=[0, 0], layout='NCHW', out_layout='', ceil_mode=False, count_include_pad=False)", kind=C)
 def average_pool(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
     """The average of the values that the integers represent."""
     value = t.to_layout(dequantized(t, x, s, z), a.layout, "NCHW")
