@@ -137,9 +137,8 @@ def _cropped(a: Attributes, spatial: Sequence[int], reach: Sequence[int], stride
     return _given(a, n)
 
 
-@operator("DeformConv(X: float[4], W: float[4], offset: float[4], B?: float[1], mask?: float[4]; dilations: ints=None, "
-          "group=1, kernel_shape: ints=None, offset_group=1, pads: ints=None, "
-          "strides: ints=None)")
+@operator("DeformConv(X: float[4], W: float[4], offset: float[4], B?: float[1], mask?: float[4]; dilations: ints=None, group=1, "
+          "kernel_shape: ints=None, offset_group=1, pads: ints=None, strides: ints=None)")
 def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: Node | None, mask: Node | None) -> Node:
     """A convolution that reads each position of its windows at an offset, between pixels, times a mask (J. Dai et al., 2017)."""
     a.auto_pad = "NOTSET"

@@ -32,9 +32,8 @@ def grid_sample(t: Onnx, a: Attributes, x: Node, grid: Node) -> Node:
     return made
 
 
-@operator("RoiAlign(X: float[4], rois: float[2], batch_indices: int[1]; coordinate_transformation_mode: str=None, "
-          "mode='avg', output_height=1, output_width=1, "
-          "sampling_ratio=0, spatial_scale=1.0)")
+@operator("RoiAlign(X: float[4], rois: float[2], batch_indices: int[1]; coordinate_transformation_mode: str=None, mode='avg', "
+          "output_height=1, output_width=1, sampling_ratio=0, spatial_scale=1.0)")
 def roi_align(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node) -> Node:
     """Regions (x1, y1, x2, y2) averaged to one size. Without a sampling ratio, larger regions take more samples: they must be known."""
     half = (a.coordinate_transformation_mode or ("half_pixel" if a.version >= 16 else "output_half_pixel")) == "half_pixel"

@@ -6,18 +6,12 @@ from collections.abc import Callable
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
+from irscope.formats.torchscript.operators.reduction import log_sum_exp
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64
 from irscope.ops.faults import TypeFault
 
 Reduce = Callable[[Onnx, Node, list[int], bool], Node]
-
-
-def _log_sum_exp(t: Onnx, x: Node, axes: list[int], keep: bool) -> Node:
-    top = t.max(x, axes, True)
-    top = t.select(t.unary("is-finite", top), top, t.like(top, 0))
-    made = t.add(t.unary("log", t.sum(t.unary("exponential", t.sub(x, top)), axes, True)), top)
-    return made if keep else t.reshape(made, tuple(n for d, n in enumerate(t.shape(x)) if d not in axes))
 
 
 def _squares(t: Onnx, x: Node) -> Node:
@@ -49,7 +43,7 @@ REDUCTIONS: dict[str, Reduce] = {
     "ReduceL1": lambda t, x, axes, keep: t.sum(_magnitude(t, x), axes, keep),
     "ReduceL2": lambda t, x, axes, keep: _floating(t, t.sum(_squares(t, x), axes, keep), lambda v: t.unary("sqrt", v)),
     "ReduceLogSum": lambda t, x, axes, keep: _floating(t, t.sum(x, axes, keep), lambda v: t.unary("log", v)),
-    "ReduceLogSumExp": lambda t, x, axes, keep: _floating(t, x, lambda v: _log_sum_exp(t, v, axes, keep)),
+    "ReduceLogSumExp": lambda t, x, axes, keep: _floating(t, x, lambda v: log_sum_exp(t, v, axes, keep)),
     "ReduceSumSquare": lambda t, x, axes, keep: t.sum(_squares(t, x), axes, keep),
 }
 WIDE = frozenset(("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"))

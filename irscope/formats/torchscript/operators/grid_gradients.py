@@ -68,10 +68,8 @@ class _Sampling(Image):
         return t.transpose(rows, [self.order.index(d) for d in range(len(self.order))])
 
 
-@operator("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
-          "bool align_corners, bool[2] output_mask)",
-          "grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
-          "bool align_corners, bool[2] output_mask)")
+@operator(*(f"grid_sampler_{n}d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+            "bool align_corners, bool[2] output_mask)" for n in (2, 3)))
 def grid_sampler_backward(t: Torch, grad: Node, x: Node, grid: Node, mode: int, padding: int, corners: bool,
                           wanted: list[bool]) -> object:
     if mode not in (BILINEAR, NEAREST):

@@ -35,9 +35,8 @@ def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
     return t.reshape(t.swap(grid, 1, 2), (n, *spatial, len(spatial)))
 
 
-@operator("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
-          "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
-          "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)")
+@operator(*(f"grid_sampler{form}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)"
+            for form in ("_2d", "_3d", "")))
 def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners: bool) -> Node:
     """Samples at grid positions, the last coordinate first; outside is zero, the border, or the mirrored image."""
     rank = t.rank(x) - 2

@@ -13,6 +13,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
 from irscope.ops.faults import TypeFault
+from irscope.ops.tensors import Tensors
 
 
 def accumulating(t: Torch, x: Node, dtype: int | None) -> Node:
@@ -137,7 +138,11 @@ def count_nonzero(t: Torch, x: Node, dim: Any) -> Node:
           "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False)")
 def logsumexp(t: Torch, x: Node, dim: list[int], keep: bool) -> Node:
     x = t.floating(x)
-    dims = t.dims(x, dim)
+    return log_sum_exp(t, x, t.dims(x, dim), keep)
+
+
+def log_sum_exp(t: Tensors, x: Node, dims: list[int], keep: bool) -> Node:
+    """The logarithm of the sum of exponentials, whose largest is taken out before: it would overflow."""
     top = t.max(x, dims, True)
     top = t.select(t.unary("is-finite", top), top, t.like(top, 0))
     total = t.add(t.unary("log", t.sum(t.unary("exponential", t.sub(x, top)), dims, True)), top)
