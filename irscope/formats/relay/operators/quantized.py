@@ -208,7 +208,8 @@ def average_pool(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, z
 def _pointwise(name: str, primitive: str) -> None:
     """Operators of one quantised operand, which TVM computes with a table of all 8-bit values; computed here in floats."""
 
-    def build(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
+    def build(t: Relay, a: Attributes, x: Node, *scales: Node) -> Node:
+        s, z, so, zo = scales
         return quantized(t, t.unary(primitive, dequantized(t, x, s, z)), so, zo, t.dtype(x))
 
     build.__doc__ = f"``{name}`` of the values that the integers represent."
