@@ -13,7 +13,7 @@ from irscope.expand.bind import elided_constants
 from irscope.expand.manual import Shards, shards_of
 from irscope.expand.partitions import partitioned
 from irscope.expand.relay import run_program
-from irscope.formats.relay.attributes import Constant
+from irscope.formats.relay.attributes import TableConstant
 from irscope.graph import Module
 from irscope.source import UserError
 from tests.expand.test_expansions import listed
@@ -143,7 +143,7 @@ def test_constants_of_a_dump_take_values() -> None:
     text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(3), float32]) {\n  add(%x, meta[relay.Constant][0] /* ty=Tensor[(3), float32] */)\n}\n'
     module = irscope.load(text, format="relay").module()
     given = np.array([4, 5, 6], np.float32)
-    keys = [str(Constant.of(node).meta) for node in module.main().nodes if Constant.of(node).meta is not None]
+    keys = [str(TableConstant.of(node).meta) for node in module.main().nodes if TableConstant.of(node).meta is not None]
     made = run_program(module, constants=dict.fromkeys(keys, given))
     np.testing.assert_array_equal(flatten(evaluate(expand(made).main(), [np.ones(3, np.float32)]))[0], given + 1)
     assert elided_constants(made) == [] and [node.name for node in elided_constants(run_program(module))] == keys

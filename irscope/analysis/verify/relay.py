@@ -12,7 +12,7 @@ from irscope.analysis.verify.data_types import data_faults
 from irscope.analysis.verify.faults import GraphFault
 from irscope.analysis.verify.recursion import endless_calls
 from irscope.formats.relay import structure
-from irscope.formats.relay.attributes import Call, Named, RelayModule
+from irscope.formats.relay.attributes import Callee, Named, RelayModule
 from irscope.formats.relay.operators import declared
 from irscope.formats.relay.signature import check_operands
 from irscope.formats.relay.types import type_text
@@ -46,7 +46,7 @@ def _node(node: Node, graph: Graph, module: Module) -> Iterator[GraphFault]:
     op = node.op
     if op is structure.CALL and node.bodies:
         yield from _call(node, node.bodies[0])
-    elif op is structure.CALL and Call.callee.given(node) is None:
+    elif op is structure.CALL and Callee.callee.given(node) is None:
         yield from _value_call(node)
     elif op in (structure.CALL, structure.GLOBAL):
         yield from _global(node, graph, module)
@@ -115,7 +115,7 @@ def _unlike(a: Type, b: Type) -> bool:
 
 def _global(node: Node, graph: Graph, module: Module) -> Iterator[GraphFault]:
     """A function of the module that the text does not define, and a value without its %."""
-    name = Call.callee.given(node) or Named.name.given(node) or ""
+    name = Callee.callee.given(node) or Named.name.given(node) or ""
     known = {*module.graphs, *RelayModule.of(module).externs}
     if name.startswith("%") or name in known or lookup(name, "relay") is not None:
         return  # a function inside itself, one of the module, an operator as a value

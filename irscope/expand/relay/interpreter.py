@@ -24,7 +24,7 @@ from irscope.expand.relay.program import MAX_DEPTH, RelayProgram, Run
 from irscope.expand.relay.values import Closure, Constructor, Reference, SelfReference, describe, flatten
 from irscope.expand.steps import drive
 from irscope.formats.relay import structure
-from irscope.formats.relay.attributes import Call, Constant, Named
+from irscope.formats.relay.attributes import Callee, Named, TableConstant
 from irscope.formats.relay.inference import built
 from irscope.formats.relay.operators import declared, names
 from irscope.formats.relay.primitives import is_primitive, spelled
@@ -153,7 +153,7 @@ class RelayInterpreter(RelayProgram):
         raise UserError(f"{node.op.name} takes a reference, but gets {describe(values[0])}{self.where(node)}")
 
     def _called(self, node: Node, values: list[Any]) -> object:
-        name = Call.of(node).callee
+        name = Callee.of(node).callee
         if name is not None:
             if not node.bodies:
                 raise UserError(f"@{name} is not in the text{self.where(node)}")
@@ -237,7 +237,7 @@ class RelayInterpreter(RelayProgram):
         return [self.parts(self.t.part(node, i)) for i in range(len(node.type.elements))]
 
     def _constant(self, node: Node) -> object:
-        literal, meta = Constant.of(node).literal, Constant.of(node).meta
+        literal, meta = TableConstant.of(node).literal, TableConstant.of(node).meta
         key = node.name if meta is None else str(meta)
         if literal is None:
             raise UserError(f"the constant %{node.name} is not understood{self.where(node)}")

@@ -10,7 +10,7 @@ from irscope.expand.relay.choices import tensors, truth
 from irscope.expand.relay.program import RelayProgram, Run
 from irscope.expand.relay.values import Closure, rebuilt, unlike
 from irscope.formats.relay import structure
-from irscope.formats.relay.attributes import Call
+from irscope.formats.relay.attributes import Callee
 from irscope.graph import Graph, Node, Type
 from irscope.source import UserError
 
@@ -66,7 +66,7 @@ def self_calls(function: Closure) -> list[Node]:
         seen.add(top)
         for node in top.nodes:
             if node.op is structure.CALL:
-                if graph in node.bodies or (Call.of(node).callee is None and node.operands[0] in names):
+                if graph in node.bodies or (Callee.of(node).callee is None and node.operands[0] in names):
                     found.append(node)
                 continue
             at = len(node.operands) - sum(_taken(body, node) for body in node.bodies)
@@ -131,7 +131,7 @@ class _Step:
         values: dict[Node, object] = dict(zip(body.params, self._arguments(self.loop.again), strict=True))
         yield from self.program.fill(body, values, set(body.nodes) - {self.loop.call})
         operands = self.loop.call.operands
-        return [values[o] for o in (operands if Call.of(self.loop.call).callee is not None else operands[1:])]
+        return [values[o] for o in (operands if Callee.of(self.loop.call).callee is not None else operands[1:])]
 
 
 def _needed(branch: Node) -> set[Node]:

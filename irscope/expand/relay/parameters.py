@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.formats.relay.attributes import Call
+from irscope.formats.relay.attributes import Callee
 from irscope.formats.relay.operators import declared
 from irscope.formats.relay.structure import CALL
 from irscope.graph import Graph, Module, Node, callees_first
@@ -28,7 +28,7 @@ def parameter_names(module: Module) -> list[str]:
 def _learned(node: Node, learned: dict[Graph, set[Node]]) -> list[Node]:
     """The operands of a node that are model parameters."""
     if node.op is CALL:
-        function = node.operands[0] if node.operands and Call.of(node).callee is None else None
+        function = node.operands[0] if node.operands and Callee.of(node).callee is None else None
         bodies = node.bodies if function is None else function.bodies
         given = node.operands if function is None else node.operands[1:]
         return [o for body in bodies for p, o in zip(body.params, given) if p in learned.get(body, ())]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irscope.formats.export.arguments import Arguments, tensor_meta
-from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
+from irscope.formats.export.making import UNTYPED, Argument, GraphMaker, unused
 from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.export.symbols import Unreadable, spelled
 from irscope.formats.export.targets import GET_ITEM, SPELLED, Targets, canonical, is_higher_order
-from irscope.formats.export.types import SymbolType, symbol_type
+from irscope.formats.export.types import SymbolType
 from irscope.formats.torchscript.operators import overloads
 from irscope.graph import UNKNOWN, Graph, Module, NamedType, Node, TupleType, Type
 
@@ -24,7 +24,7 @@ KEYWORD = 2
 TOKEN = NamedType("token")
 
 
-class GraphReader:
+class ArchivedGraphReader:
     """Reads one graph and the graphs in it into a module."""
 
     def __init__(self, module: Module, targets: Targets, record: Record, depth: int = 0) -> None:
@@ -124,11 +124,8 @@ class GraphReader:
             return record.text("name")
         if len(outputs) == 1 and (name := self.arguments.name(outputs[0])):
             return name
-        number = 0
         base = target.rpartition(".")[2] if is_higher_order(target) else target.split(".")[-2] if target.count(".") else target
-        while (name := f"{base}_{number}" if number else base) in self.maker.names:
-            number += 1
-        return name
+        return unused(base, self.maker.names.__contains__)
 
     def _is_keyword(self, given: Record, target: str, place: int, keywords: dict[str, Argument]) -> bool:
         if given.has("kind"):
@@ -191,16 +188,12 @@ class GraphReader:
         if known is not None and known[0] == graph.values:
             body = known[1]
         else:
-            inner = GraphReader(self.module, self.targets, graph, self.depth + 1)
+            inner = ArchivedGraphReader(self.module, self.targets, graph, self.depth + 1)
             body = inner.read(name, [])
             self.metadata |= inner.metadata
             self.bodies[name] = graph.values, body
         bodies.append(body)
-        number, unique = 0, name
-        while unique in self.maker.names:
-            number += 1
-            unique = f"{name}_{number}"
-        return self.maker.attribute(unique, name, UNKNOWN, body)
+        return self.maker.attribute(unused(name, self.maker.names.__contains__), name, UNKNOWN, body)
 
 
 def _symbol(record: Record, kind: str) -> Type:
@@ -212,6 +205,3 @@ def _symbol(record: Record, kind: str) -> Type:
         return SymbolType(kind, spelled(text))
     except Unreadable as error:
         raise BadRecord(f"{record.path}: {error}") from None
-
-
-__all__ = ["GraphReader", "symbol_type"]

@@ -8,7 +8,7 @@ from irscope.formats.export.making import Argument, Plain
 from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.export.symbols import Unreadable, spelled
 from irscope.formats.export.types import SHORT, tensor_type
-from irscope.formats.export.values import EXPORTED, EXPORTED_FORMATS, EXPORTED_LAYOUTS, Named
+from irscope.formats.export.values import EXPORTED, EXPORTED_FORMATS, EXPORTED_LAYOUTS, NamedConstant
 from irscope.formats.torchscript.torch import SCALAR_TYPES
 from irscope.formats.torchscript.types import TorchTensorType
 from irscope.graph import DTYPES, Dim, DType, DynamicDim, Node
@@ -75,15 +75,12 @@ class Arguments:
     def symbol(self, record: Record, kind: str) -> Argument:
         inner = record.record(kind)
         key = inner.only()
-        return self.value(inner.text(key), record.path) if key == "as_name" else self._plain(inner, key)
+        return self.value(inner.text(key), record.path) if key == "as_name" else self.plain(inner, key)
 
     def symbols(self, record: Record, kind: str) -> Argument:
         return [self.symbol(Record({"one": each.values}, each.path), "one") for each in record.records(kind)]
 
     def plain(self, record: Record, kind: str) -> Argument:
-        return self._plain(record, kind)
-
-    def _plain(self, record: Record, kind: str) -> Argument:
         value: Any = record.values[kind]
         wanted = PLAIN.get(kind.removesuffix("s"), (int, float, bool, str))
         if kind == "as_float":
@@ -94,7 +91,7 @@ class Arguments:
 
     def plain_list(self, record: Record, kind: str) -> Argument:
         one = kind.removesuffix("s")
-        return [self._plain(Record({one: each}, record.at(kind)), one) for each in record.items(kind)]
+        return [self.plain(Record({one: each}, record.at(kind)), one) for each in record.items(kind)]
 
     def plain_lists(self, record: Record, kind: str) -> Argument:
         one = kind.removesuffix("_lists")
@@ -108,12 +105,12 @@ class Arguments:
         number = record.number(kind)
         if number not in table:
             raise record.fault(kind, f"torch has no {type} {number}")
-        return Named(table[number], type)
+        return NamedConstant(table[number], type)
 
     def device(self, record: Record, kind: str) -> Argument:
         inner = record.record(kind)
         index = f":{inner.number('index')}" if inner.has("index") else ""
-        return Named(inner.text("type") + index, "Device")
+        return NamedConstant(inner.text("type") + index, "Device")
 
     def complex(self, record: Record, kind: str) -> Argument:
         inner = record.record(kind)

@@ -6,9 +6,8 @@ import ast
 from irscope.formats.export.lines import unclosed
 from irscope.formats.export.making import Argument, GraphMaker
 from irscope.formats.export.symbols import nesting
-from irscope.formats.export.values import Named, named
+from irscope.formats.export.values import NamedConstant, named
 from irscope.formats.syntax import SyntaxFault
-from irscope.formats.torchscript.values import Opaque
 
 DEEPEST = 60
 """The maximal nesting of brackets in a statement."""
@@ -128,7 +127,7 @@ class Expressions:
         root = path.partition(".")[0]
         if not path or root == "self" or root in self.maker.names:
             raise self.fault(node, f"an argument is a value or a constant, but {_shown(node)} is no value: a statement reads it before")
-        return Named(path, "object")
+        return NamedConstant(path, "object")
 
     def _call(self, node: ast.Call, depth: int) -> Argument:
         """``device(type='cpu')``, ``slice(0, 4, None)``, ``torch.Size([2, 3])``: constants that Python writes as calls."""
@@ -154,11 +153,11 @@ class Expressions:
     def _device(self, node: ast.Call) -> Argument:
         parts = [*node.args, *(keyword.value for keyword in node.keywords)]
         values = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
-        return Named(":".join(values), "Device")
+        return NamedConstant(":".join(values), "Device")
 
 
-def _opaque(node: ast.expr) -> Named:
-    return Named(_shown(node), "object")
+def _opaque(node: ast.expr) -> NamedConstant:
+    return NamedConstant(_shown(node), "object")
 
 
 def _shown(node: ast.expr) -> str:
@@ -167,6 +166,3 @@ def _shown(node: ast.expr) -> str:
         return ast.unparse(node)[:400]
     except (RecursionError, ValueError):
         return "a long expression"
-
-
-__all__ = ["Expressions", "Opaque", "dotted", "parse"]

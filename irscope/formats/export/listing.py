@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.targets import METHOD, SPELLED, SUBMODULE, canonical
-from irscope.formats.export.values import Named, named
+from irscope.formats.export.values import NamedConstant, named
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import UNKNOWN, Node
 
@@ -28,7 +28,6 @@ OPCODES = ("placeholder", "call_function", "call_method", "call_module", "get_at
 DEEPEST = 60
 WORDS: dict[str, Argument] = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan"), "-inf": float("-inf")}
 VALUE = re.compile(r"%([\w.]+)")
-BARE = re.compile(r"[^\s,()\[\]{}]+|\s")
 COMPLEX = re.compile(r"-?[\d.]+(?:e[+-]?\d+)?[+-][\d.]+(?:e[+-]?\d+)?j|-?[\d.]+(?:e[+-]?\d+)?j")
 
 
@@ -44,7 +43,7 @@ class Listing:
         if text.startswith("return"):
             found = RETURN.match(text)
             inside = found["value"] if found is not None else "None"
-            self.maker.result(_Arguments(inside, at + 7, self._returned).whole(), at)
+            self.maker.result(_Arguments(inside, at + 7, self._value, True).whole(), at)
             self.returned = True
             return
         found = NODE.match(text)
@@ -84,7 +83,7 @@ class Listing:
         if "einsum" in target:
             arguments = _equation(arguments)
         if "device" in keywords and isinstance(keywords["device"], str):
-            keywords["device"] = Named(keywords["device"], "Device")
+            keywords["device"] = NamedConstant(keywords["device"], "Device")
         called = METHOD + target if opcode == "call_method" else SUBMODULE + target if opcode == "call_module" else canonical(target)
         self.maker.call(name, called, arguments, keywords, UNKNOWN, at)
 
@@ -94,16 +93,12 @@ class Listing:
             raise SyntaxFault(at, f"%{name} is not defined here: no line above assigns it", length=len(name) + 1)
         return found
 
-    def _returned(self, name: str, at: int) -> Node:
-        return self._value(name, at)
-
 
 class _Arguments:
     """A parser of what FX writes between the brackets of a call; ``value`` looks up a name."""
 
-    def __init__(self, text: str, offset: int, value: Callable[[str, int], Node]) -> None:
-        self.text, self.offset, self.value, self.at = text, offset, value, 0
-        self.names_are_bare = value.__name__ == "_returned"
+    def __init__(self, text: str, offset: int, value: Callable[[str, int], Node], names_are_bare: bool = False) -> None:
+        self.text, self.offset, self.value, self.at, self.names_are_bare = text, offset, value, 0, names_are_bare
 
     def whole(self) -> Argument:
         """The argument that the whole text is."""
@@ -201,7 +196,7 @@ def constant(word: str) -> Argument:
         return WORDS[word]
     head, _, last = word.rpartition(".")
     if head == "torch":
-        return named(last) or Named(word, "object")
+        return named(last) or NamedConstant(word, "object")
     if word[:1] in "-+.0123456789":
         for kind in (int, float, complex):
             try:
@@ -209,7 +204,7 @@ def constant(word: str) -> Argument:
             except ValueError:
                 continue
     if word.startswith(("slice(", "torch.", "<")):
-        return Named(word, "object")
+        return NamedConstant(word, "object")
     return word
 
 

@@ -10,19 +10,19 @@ All analyses of TorchScript read these graphs then. What was passed by keyword s
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
 from irscope.formats.export.operators import GET_ATTR
 from irscope.formats.export.targets import GET_ITEM, Targets
-from irscope.formats.export.values import Named
+from irscope.formats.export.values import NamedConstant
 from irscope.formats.torchscript.structure import CONSTANT, DICT_CONSTRUCT, LIST_CONSTRUCT
 from irscope.formats.torchscript.types import TENSOR_WORD
 from irscope.formats.torchscript.values import List
 from irscope.graph import NO_ATTRS, UNKNOWN, Graph, NamedType, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 
-Plain = bool | int | float | complex | str | Named | None
+Plain = bool | int | float | complex | str | NamedConstant | None
 Argument = Union[Node, Plain, "list[Argument]", "dict[str, Argument]"]
 """What a call is given: values, constants, lists (tuples too), and dictionaries."""
 
@@ -33,6 +33,15 @@ MIXED, DICT = NamedType("list"), NamedType("dict")
 GRAPH = NamedType("Graph")
 UNTYPED = NamedType("Any?")
 """The type of an input that is no tensor, as far as a text says."""
+
+
+def unused(base: str, is_taken: Callable[[str], bool]) -> str:
+    """``base``, or the first of ``base_1``, ``base_2``, ... that is free."""
+    name, number = base, 0
+    while is_taken(name):
+        number += 1
+        name = f"{base}_{number}"
+    return name
 
 
 class GraphMaker:
@@ -133,7 +142,7 @@ class GraphMaker:
         return self._synthetic(LIST_CONSTRUCT, name, MIXED, parts, NO_ATTRS, loc)
 
     def _constant(self, value: Plain, name: str, loc: int) -> Node:
-        if isinstance(value, Named):
+        if isinstance(value, NamedConstant):
             return self._synthetic(CONSTANT, name, NamedType(value.type), (), self._attrs({"value": value.value}), loc)
         attrs = NO_ATTRS if value is None else self._attrs({"value": value})
         return self._synthetic(CONSTANT, name, KINDS[type(value)], (), attrs, loc)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from irscope.formats.export.archive import Archive
 from irscope.formats.export.archive_provenance import ArchiveProvenance, call_stack
-from irscope.formats.export.archived import GraphReader
+from irscope.formats.export.archived import ArchivedGraphReader
 from irscope.formats.export.dialect import EXPORT
 from irscope.formats.export.printer import write
 from irscope.formats.export.pytrees import call_paths
@@ -46,7 +46,7 @@ def _module(archive: Archive, source: SourceText) -> Module:
     if len(inputs) != len(signature.inputs):
         raise BadRecord(f"graph_module.signature: it has {len(signature.inputs)} inputs, the graph has {len(inputs)}")
     names = _names(held, signature)
-    reader = GraphReader(module, Targets(), graph)
+    reader = ArchivedGraphReader(module, Targets(), graph)
     main = reader.read("GraphModule", names)
     signature.inputs = [Port(p.kind, param.name, p.target, p.persistent) for p, param in zip(signature.inputs, main.params, strict=True)]
     module.entry = main.name
@@ -60,7 +60,7 @@ def _module(archive: Archive, source: SourceText) -> Module:
     return module
 
 
-def _place(module: Module, reader: GraphReader) -> None:
+def _place(module: Module, reader: ArchivedGraphReader) -> None:
     """Give the module a text, and its nodes their places in it: messages quote lines of FX."""
     metadata = reader.metadata
     text, places = write(module, lambda node: call_stack(metadata[node]) if node in metadata else ())

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from keyword import iskeyword
 
+from irscope.formats.export.making import unused
 from irscope.formats.export.signature import Exported, Signature
 from irscope.formats.export.spelling import annotation, call_text, operand_text
 from irscope.formats.torchscript.attributes import Subgraph
@@ -104,11 +105,8 @@ class _Writer:
         body = self.module.graphs.get(callee)
         if body is None:
             return call_text(node, names)
-        attribute = base = callee.replace(".", "_").replace("<", "").replace(">", "")
-        number = 0
-        while inner.get(attribute, body) is not body:
-            number += 1
-            attribute = f"{base}_{number}"
+        base = callee.replace(".", "_").replace("<", "").replace(">", "")
+        attribute = unused(base, lambda name: inner.get(name, body) is not body)
         inner[attribute] = body
         return f"self.{attribute}"
 
@@ -147,11 +145,7 @@ def _names(graph: Graph) -> dict[Node, str]:
         if node.synthetic and node.op is not hlo.parameter:
             continue
         base = "".join(c if f"_{c}".isidentifier() else "_" for c in node.name) or "value"
-        name = base = base if base.isidentifier() and not iskeyword(base) else f"_{base}"
-        number = 0
-        while name in taken:
-            number += 1
-            name = f"{base}_{number}"
+        name = unused(base if base.isidentifier() and not iskeyword(base) else f"_{base}", taken.__contains__)
         taken.add(name)
         names[node] = name
     return names

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from irscope.graph import SourceLine
 
 FILE = re.compile(r"File: (?P<file>.+?):(?P<line>\d{1,9})(?: in (?P<function>[^,\n]+))?(?:, code: |$)")
-HEAD = re.compile(r"^[ \t]*(?:[^#\n]*\] )?(?:class |def |#|graph\(\):)", re.MULTILINE)
 FARTHEST = 200_000
 """In characters: a comment is looked for so far above a statement."""
 

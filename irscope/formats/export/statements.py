@@ -140,14 +140,11 @@ class Statements:
 
     def _operator(self, name: str, type: Type, sign: ast.AST, parts: list[ast.expr], at: int) -> None:
         function = OPERATORS[sign.__class__]
-        arguments = [self._operand(part) for part in parts]
+        # Of expressions within expressions each is a call of its own, which FX does not write.
+        arguments = [self.expressions.argument(part) for part in parts]
         if function == "contains":
             arguments.reverse()
         self._add(name, f"_operator.{function}", arguments, {}, type, at)
-
-    def _operand(self, node: ast.expr) -> Argument:
-        """An operand: of expressions within expressions each is a call of its own, which FX does not write."""
-        return self.expressions.argument(node)
 
     def _in_place(self, statement: ast.AugAssign) -> None:
         """``a += b;  iadd = a``: the call is the one that the next statement names."""

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.formats.torchscript.torch import SCALAR_TYPES
-
 DTYPES = {
     "uint8": 0, "int8": 1, "int16": 2, "short": 2, "int32": 3, "int": 3, "int64": 4, "long": 4, "float16": 5, "half": 5, "float32": 6,
     "float": 6, "float64": 7, "double": 7, "complex32": 8, "chalf": 8, "complex64": 9, "cfloat": 9, "complex128": 10, "cdouble": 10,
@@ -19,18 +17,18 @@ MEMORY_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last":
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedConstant:
     """A constant that Python does not write as a literal: the number or text that operators take, and its type in a schema."""
 
     value: int | str
     type: str
 
 
-def named(name: str) -> Named | None:
+def named(name: str) -> NamedConstant | None:
     """The constant that ``torch.NAME`` is, or None."""
     for table, type in ((DTYPES, "ScalarType"), (LAYOUTS, "Layout"), (MEMORY_FORMATS, "MemoryFormat")):
         if name in table:
-            return Named(table[name], type)
+            return NamedConstant(table[name], type)
     return None
 
 
@@ -49,5 +47,3 @@ EXPORTED = dict(zip(range(1, 14), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15), st
 """Element types by their numbers in archives (torch/_export/serde/schema.py), as numbers of c10."""
 EXPORTED_LAYOUTS = {1: 1, 2: 2, 3: 4, 4: 5, 5: 6, 6: 3, 7: 0}
 EXPORTED_FORMATS = {1: 0, 2: 2, 3: 3, 4: 1}
-HELD = frozenset(SCALAR_TYPES) | {25, 26, 44}
-"""The element types that tensors of irscope may have."""

@@ -12,7 +12,7 @@ from irscope.formats.inductor.findings import report
 from irscope.formats.inductor.ir import extern_op, item_op, result_of
 from irscope.formats.inductor.layouts import BUFFER, BufferLayout
 from irscope.formats.inductor.python_text import DEEP
-from irscope.formats.inductor.wrapper import ENTRY, Alias, Allocation, Call, Function, OutputCode, read_code
+from irscope.formats.inductor.wrapper import ENTRY, Alias, Allocation, Function, KernelCall, OutputCode, read_code
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import Effect, Graph, Kind, Module, Node, Op, Reading, TensorType, TupleType, Type
 from irscope.ops import get
@@ -41,12 +41,6 @@ def module_of_code(code: OutputCode, source: SourceText, name: str = "") -> Modu
         module.graphs[graph.name] = graph
     module.entry = ENTRY if ENTRY in module.graphs else next(iter(module.graphs))
     return module
-
-
-@lru_cache(maxsize=4096)
-def kernel_op(name: str) -> Op:
-    """The operator of calls of a generated kernel: its loops are not read, so its work is not known."""
-    return Op(name, INDUCTOR.name, kind=Kind.OPAQUE, effect=Effect.WRITES, known=False)
 
 
 @lru_cache(maxsize=16)
@@ -161,11 +155,11 @@ class _Builder:
             name = alias.of
             self.parts.setdefault(name, []).append(value)
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: KernelCall) -> None:
         operands = [value for a in call.args if a.is_read for value in self._read(a.buffer, a.view)]
         results = (call.result,) if call.result else call.written
         types = [self.types.get(name, BUFFER) for name in results]
-        op = product_op(call.kernel) if call.kernel in PRODUCTS else extern_op(call.kernel) if call.is_extern else kernel_op(call.kernel)
+        op = product_op(call.kernel) if call.kernel in PRODUCTS else extern_op(call.kernel)
         attrs: dict[str, object] = {"kernel": call.kernel, "args": tuple(a.text for a in call.args), "buffers": results}
         source = self.code.kernels.get(call.kernel)
         attrs |= {key: value for key, value in (("source", source), ("handle", call.handle), ("source_nodes", call.source_nodes),

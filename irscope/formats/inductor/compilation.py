@@ -92,7 +92,6 @@ class Compilation:
     recompiles: list[Recompile] = field(default_factory=list)
     specialisations: list[Specialisation] = field(default_factory=list)
     guards: tuple[str, ...] = ()
-    restarts: tuple[str, ...] = ()
     failure: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     provenance: list[str] = field(default_factory=list)
@@ -218,9 +217,6 @@ def _metrics(mine: Compilation, record: TraceRecord) -> None:
         seconds = record.number(key)
         if seconds:
             mine.seconds[f"{name} (backward)" if backward else name] = seconds
-    restarts = record.data.get("restart_reasons")
-    if isinstance(restarts, list):
-        mine.restarts = tuple(map(str, restarts))
     if record.text("fail_type"):
         mine.failure = f"{record.text('fail_type')}: {record.text('fail_reason')}"
     if record.text("recompile_reason") and not mine.recompiles:

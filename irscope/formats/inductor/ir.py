@@ -50,9 +50,9 @@ def scheduler_op(name: str) -> Op:
               work="elementwise", doc="Loops of one kernel, or of a part of one.")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def extern_op(name: str) -> Op:
-    """The operator of calls of a kernel that Inductor did not generate: its work is not known."""
+    """The operator of calls of a kernel that Inductor did not generate, or whose loops are not read: its work is not known."""
     return Op(name, INDUCTOR.name, kind=Kind.OPAQUE, effect=Effect.WRITES, known=False)
 
 

@@ -13,7 +13,7 @@ from irscope.formats.inductor.kernels import KernelSource
 from irscope.formats.inductor.layouts import BUFFER
 from irscope.formats.inductor.provenance import Provenance
 from irscope.formats.inductor.scheduler import SchedulerNode
-from irscope.formats.inductor.wrapper import ENTRY, Call, OutputCode
+from irscope.formats.inductor.wrapper import ENTRY, KernelCall, OutputCode
 from irscope.graph import Type
 
 
@@ -21,7 +21,7 @@ from irscope.graph import Type
 class RecordedKernel:
     """A call: ``ops`` and ``buffers`` of its scheduler nodes, and the ``nodes`` of the FX graph after the post-grad passes."""
 
-    call: Call
+    call: KernelCall
     nodes: tuple[str, ...] = ()
     source: KernelSource | None = None
     ops: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ def _next_homes(home: Sequence[int | None]) -> list[int | None]:
 class _Places:
     """The call that first names each buffer, and the further names of buffers."""
 
-    def __init__(self, code: OutputCode, calls: Sequence[Call]) -> None:
+    def __init__(self, code: OutputCode, calls: Sequence[KernelCall]) -> None:
         self.calls = calls
         self.first: dict[str, int] = {}
         for i, call in enumerate(calls):

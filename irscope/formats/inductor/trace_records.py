@@ -54,10 +54,9 @@ class TraceRecord:
 
 @dataclass(slots=True)
 class Trace:
-    """The records in the order of the text, and the names of files that stacks refer to by number."""
+    """The records in the order of the text."""
 
     records: list[TraceRecord] = field(default_factory=list)
-    names: dict[int, str] = field(default_factory=dict)
 
 
 def read_trace(source: SourceText, findings: list[Finding]) -> Trace:
@@ -136,9 +135,7 @@ class _Reader:
 
     def _name(self, pair: object, line: LogLine) -> None:
         """``{"str": [text, number]}``."""
-        if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], int):
-            self.trace.names[pair[1]] = pair[0]
-        else:
+        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], int)):
             self._damage(line.begin, "a name in the trace is no text with a number", max(1, len(line.text)))
 
     def _damage(self, offset: int, words: str, length: int, kind: tuple[str, str] = BAD_RECORD) -> None:

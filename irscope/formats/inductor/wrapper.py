@@ -73,7 +73,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class KernelCall:
     """A call of a kernel. ``written`` are the buffers that it writes, ``handle`` the key of the provenance file (``NAME:3``)."""
 
     kernel: str
@@ -93,7 +93,7 @@ class Call:
         return tuple(dict.fromkeys([*names, *([self.result] if self.result else ())]))
 
 
-Statement = Allocation | Alias | Call
+Statement = Allocation | Alias | KernelCall
 
 
 @dataclass(slots=True)
@@ -107,9 +107,9 @@ class Function:
     statements: list[Statement] = field(default_factory=list)
     results: tuple[Argument, ...] = ()
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[KernelCall]:
         """The calls of kernels, in order."""
-        return [s for s in self.statements if isinstance(s, Call)]
+        return [s for s in self.statements if isinstance(s, KernelCall)]
 
     def aliases(self) -> list[Alias]:
         """The other names of buffers, in order."""
@@ -125,7 +125,7 @@ class OutputCode:
     functions: dict[str, Function] = field(default_factory=dict)
     inputs: dict[str, BufferLayout] = field(default_factory=dict)
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[KernelCall]:
         """The calls of kernels in all functions."""
         return [call for function in self.functions.values() for call in function.calls()]
 
@@ -277,8 +277,8 @@ class _Reader:
             names += [dotted(call.func).rpartition(".")[0]]
         self.fresh.difference_update(names)
         handle, sources, original = self._said_above(call.lineno)
-        self.made.statements.append(Call(kernel, is_extern, given, result, tuple(dict.fromkeys(n for n in names if n)),
-                                         self.starts[call.lineno - 1], call.lineno, handle, sources, original))
+        self.made.statements.append(KernelCall(kernel, is_extern, given, result, tuple(dict.fromkeys(n for n in names if n)),
+                                               self.starts[call.lineno - 1], call.lineno, handle, sources, original))
 
     def _said_above(self, line: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """What the comments directly above a line say: provenance handle, nodes of the traced program, operators of aten.

@@ -48,13 +48,6 @@ class Model(Attributes):
     producer = attribute[str]("")
 
 
-class Constant(Attributes):
-    """A constant."""
-
-    __slots__ = ()
-    literal = attribute[Literal]()
-
-
 def value_of(proto: Proto, folder: ModelFolder) -> Any:
     """The value of an attribute that is no graph; None where it has a type that is not read. Raises ValueError for a damaged tensor."""
     if proto.ref_attr_name:

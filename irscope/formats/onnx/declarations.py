@@ -1,7 +1,6 @@
 """Declarations of ONNX's operators: operands, attributes with their defaults, and what computes them."""
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -9,13 +8,11 @@ from typing import Any
 
 from irscope.formats.onnx.attributes import Sparse
 from irscope.formats.onnx.operands import Operand, arranged
+from irscope.formats.relay.declarations import split_schema
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.source.data_text import python_literal
 
-SCHEMA = re.compile(r"(?P<name>[\w.]+)\((?P<operands>[^;]*)(?:;(?P<attributes>.*))?\)$")
-COMMA = re.compile(r",(?![^(\[]*[)\]])")
-"""A comma outside brackets."""
 Attributes = SimpleNamespace
 """The attributes of a node with all defaults; ``version`` of the operators of its domain, ``results`` that the node has."""
 KINDS: dict[str, Callable[[Any], bool]] = {
@@ -76,12 +73,8 @@ class Operator:
 
 def parse_schema(text: str) -> tuple[str, tuple[Operand, ...], tuple[Attribute, ...]]:
     """Name, operands and attributes of a schema. Raises ValueError where it is no schema."""
-    found = SCHEMA.match(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a schema")
-    operands, attributes = ([part.strip() for part in COMMA.split(found[group] or "") if part.strip()]
-                            for group in ("operands", "attributes"))
-    return found["name"], tuple(Operand.parse(o) for o in operands), tuple(_attribute(a) for a in attributes)
+    name, operands, attributes = split_schema(text)
+    return name, tuple(Operand.parse(o) for o in operands), tuple(_attribute(a) for a in attributes)
 
 
 def _attribute(text: str) -> Attribute:

@@ -12,7 +12,7 @@ from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.attributes import Ref
 from irscope.formats.onnx.declarations import Operator
 from irscope.formats.onnx.types import ABSENT
-from irscope.formats.relay.inference import TRIED, closed, flops_of, merged, trial_sizes
+from irscope.formats.relay.inference import TRIED, closed, flops_of, merged, open_dimensions, trial_sizes
 from irscope.graph import UNKNOWN, Builder, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
@@ -45,8 +45,7 @@ def infer_node(node: Node) -> Type:
     operator = declared(node.op.name)
     if operator is None or operator.build is None or any(isinstance(v, Ref) for v in node.attrs.values()):
         return node.type
-    opened = [d for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType) for d in leaf.shape
-              if not isinstance(d, int)]
+    opened = open_dimensions(o.type for o in node.operands)
     if not all(isinstance(o.type, TensorType) or o.type is ABSENT for o in node.operands):
         return node.type
     try:
@@ -106,8 +105,7 @@ def cost_of(node: Node) -> float:
     elements = float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)))
     if operator is None or operator.build is None or any(isinstance(v, Ref) for v in node.attrs.values()):
         return elements
-    sizes = {d: 1 for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType) for d in leaf.shape
-             if not isinstance(d, int)}
+    sizes = dict.fromkeys(open_dimensions(o.type for o in node.operands), 1)
     if not all(isinstance(o.type, TensorType) or o.type is ABSENT for o in node.operands):
         return elements
     try:

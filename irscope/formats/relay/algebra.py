@@ -53,6 +53,10 @@ class Relay(Tensors):
         given = [self.axis(x, a) for a in (axis if isinstance(axis, list | tuple) else [axis])]
         return [d for d in range(rank) if d not in given] if exclude else sorted(set(given))
 
+    def flat_or_axis(self, x: Node, axis: int | None) -> tuple[Node, int]:
+        """The tensor and its dimension; without one, all elements in a row."""
+        return (self.reshape(x, (prod(self.shape(x)),)), 0) if axis is None else (x, self.axis(x, axis))
+
     def known(self, x: Node) -> Array | None:
         """The value of a node that depends only on constants, or None."""
         stack = [x]

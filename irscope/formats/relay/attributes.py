@@ -24,7 +24,7 @@ class RelayModule(Attributes):
     snapshot = attribute[tuple[str, str] | None](None)
 
 
-class Call(Attributes):
+class Callee(Attributes):
     """The name of the global function that is called; None where operand 0 is the function."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class Field(Attributes):
     path = attribute[str]()
 
 
-class Constant(Attributes):
+class TableConstant(Attributes):
     """The value, and its place in the module's table of constants."""
 
     __slots__ = ()

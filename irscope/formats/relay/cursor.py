@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from irscope.formats.relay.lexer import Tokens
@@ -60,6 +61,14 @@ class TokenCursor:
         if not self.take(word):
             raise self.fault(message or f"expected `{word}`, but here is {self.shown()}")
 
+    def listed(self, close: str, comma: bool = False) -> Iterator[None]:
+        """Once for each item up to and including ``close``, with commas between them; a fault names the ``comma`` too."""
+        while not self.take(close):
+            yield
+            if not self.take(","):
+                self.expect(close, f"expected `,` or `{close}`, but here is {self.shown()}" if comma else "")
+                return
+
     def shown(self) -> str:
         return "the end of the text" if self.kind == "end" else f"`{self.word}`"
 
@@ -116,13 +125,7 @@ class TokenCursor:
         raise self.fault(f"a type is expected, but here is {self.shown()}")
 
     def _types(self, close: str) -> list[Type]:
-        types: list[Type] = []
-        while not self.take(close):
-            types.append(self.type())
-            if not self.take(","):
-                self.expect(close)
-                break
-        return types
+        return [self.type() for _ in self.listed(close)]
 
     def _tensor(self) -> Type:
         self.expect("[", "expected `[(shape), dtype]` after Tensor")
@@ -133,12 +136,7 @@ class TokenCursor:
                 return NamedType(f"Tensor[{shape_name}, {self._dtype_or_raw(close='}')}]")
             raise self.fault("expected a shape like `(4)`")
         self.at += 1
-        dims: list[Dim] = []
-        while not self.take(")"):
-            dims.append(self._dim())
-            if not self.take(","):
-                self.expect(")")
-                break
+        dims = [self._dim() for _ in self.listed(")")]
         self.expect(",", "expected `, dtype`")
         dtype = self._dtype_or_raw("]")
         if isinstance(dtype, str):
@@ -197,13 +195,10 @@ class TokenCursor:
         """``[A, B]`` after fn or a global name."""
         names: list[str] = []
         if self.take("["):
-            while not self.take("]"):
+            for _ in self.listed("]"):
                 names.append(self._any_ident())
                 if self.take(":"):
                     self.type()
-                if not self.take(","):
-                    self.expect("]")
-                    break
         return names
 
     # ------------------------------------------------------------------ attribute values
@@ -295,15 +290,12 @@ class TokenCursor:
         begin = self.at
         self.at += 1
         found: dict[object, object] = {}
-        while not self.take("}"):
+        for _ in self.listed("}"):
             key = unquoted(self._any_ident())
             if not (self.take("=") or self.take(":")):
                 self.at = begin
                 return self.opaque()
             found[key] = self.value()
-            if not self.take(","):
-                self.expect("}")
-                break
         return found
 
     def skip_balanced(self) -> None:

@@ -48,15 +48,12 @@ def data_type(context: ReadingContext, parser: ExpressionReader) -> None:
     if parser.take("="):
         raise parser.fault("a data type is written `type List[A] { Cons(A, List[A]), Nil }`")
     if parser.take("{"):
-        while not parser.take("}"):
+        for _ in parser.listed("}", True):
             at, own = parser.offset, name_of(parser)
             if own in constructors or context.constructors.get(own, at) != at:
                 first = context.place(context.constructors[own])
                 raise SyntaxFault(at, f"constructor `{own}` is already defined at {first}", length=len(own))
             constructors[own] = [type_text(t) for t in parser._types(")")] if parser.take("(") else []
-            if not parser.take(","):
-                parser.expect("}", f"expected `,` or `}}`, but here is {parser.shown()}")
-                break
     parser.typevars.pop()
     parser.take(";")
     context.module.attrs.setdefault("types", {})[name + (f"[{', '.join(generics)}]" if generics else "")] = constructors

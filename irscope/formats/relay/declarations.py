@@ -58,15 +58,20 @@ class RelayOperator:
         return Attributes(**values)
 
 
-def parse_schema(text: str, default: str) -> tuple[str, tuple[DeclaredOperand, ...], tuple[DeclaredAttribute, ...]]:
-    """Name, operands and attributes of a schema; ``default`` is the class of operands without one. ValueError for an invalid schema."""
+def split_schema(text: str) -> tuple[str, list[str], list[str]]:
+    """Name, operands and attributes of a schema, as text. ValueError for an invalid schema."""
     found = SCHEMA.match(text)
     if found is None:
         raise ValueError(f"{text!r} is not a schema")
     operands, attributes = ([part.strip() for part in COMMA.split(found[group] or "") if part.strip()]
                             for group in ("operands", "attributes"))
-    return (found["name"], tuple(DeclaredOperand.of(part, default) for part in operands),
-            tuple(DeclaredAttribute.of(part) for part in attributes))
+    return found["name"], operands, attributes
+
+
+def parse_schema(text: str, default: str) -> tuple[str, tuple[DeclaredOperand, ...], tuple[DeclaredAttribute, ...]]:
+    """Name, operands and attributes of a schema; ``default`` is the class of operands without one. ValueError for an invalid schema."""
+    name, operands, attributes = split_schema(text)
+    return name, tuple(DeclaredOperand.of(part, default) for part in operands), tuple(DeclaredAttribute.of(part) for part in attributes)
 
 
 def enter(operator: RelayOperator) -> None:

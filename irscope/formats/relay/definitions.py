@@ -112,13 +112,9 @@ class Definitions(ReadingContext):
             name_of(parser)
             parser.generics()
             parser.take(";")
-        elif (
-            (parser.kind == "global" and parser.texts[parser.at + 1] == "=")
-            or word == "@"
-            or (parser.kind == "global" and word == "@T.prim_func")
-        ):
+        elif word == "@" or (parser.kind == "global" and (parser.texts[parser.at + 1] == "=" or word == "@T.prim_func")):
             self._lowered(parser)
-        elif word == "fn" and self._ends_text(parser):
+        elif word == "fn" and not parser.names.frames:
             at = parser.offset
             parser.at += 1
             graph = Graph(self.fresh("main"), loc=at)
@@ -130,10 +126,6 @@ class Definitions(ReadingContext):
         else:
             return False
         return True
-
-    @staticmethod
-    def _ends_text(parser: ExpressionReader) -> bool:
-        return not parser.names.frames
 
     def _function(self, parser: ExpressionReader) -> None:
         parser.at += 1

@@ -247,7 +247,7 @@ class ExpressionReader(Functions):
         self.expect("(")
         operands: list[Node] = []
         attrs: dict[str, object] = {}
-        while not self.take(")"):
+        for _ in self.listed(")", True):
             if self.kind == "ident" and self.texts[self.at + 1] == "=" and self.texts[self.at + 1] != "==":
                 self.attribute(attrs)
             elif self.kind == "string":
@@ -256,15 +256,8 @@ class ExpressionReader(Functions):
             elif self.kind == "local" and self.texts[self.at + 1] in ENDS_ARGUMENT:
                 operands.append(self._local())  # most arguments
             else:
-                operands.append(self._argument())
-            if not self.take(","):
-                self.expect(")", f"expected `,` or `)`, but here is {self.shown()}")
-                break
+                operands.append(self.expression())
         return operands, attrs
-
-    def _argument(self) -> Node:
-        """An operand; bindings may precede it in parentheses."""
-        return self.expression()
 
     def attribute(self, attrs: dict[str, object]) -> None:
         """``axis=1``."""
@@ -286,7 +279,7 @@ class ExpressionReader(Functions):
         self.expect("(")
         if self.take(")"):
             return self.node(self.tuple_op, (), NO_ATTRS, TupleType(()), offset=at)
-        if self._begins_statement():
+        if self._bound(self.at):
             return self._block(")")
         first = self.expression()
         if self.take(")"):

@@ -19,8 +19,6 @@ class Functions(StatementReader):
     def _function_value(self, at: int) -> Node:
         graph = Graph(self.context.fresh(f"fn.{self.counter}"), loc=at)
         self.function(graph, True)
-        frame = self.names.frames  # the frame was popped: its captures are in the graph's notes
-        assert frame is not None
         captured = graph.notes.pop("captured")
         type = FunctionType(tuple(p.type for p in graph.params[: graph.notes["own"]]), graph.notes.get("result", UNKNOWN))
         made = self.caller(structure.FUNCTION, tuple(captured), dict(graph.notes.get("attrs", {})), (graph,), at)
@@ -38,11 +36,8 @@ class Functions(StatementReader):
                 graph.notes["generics"] = generics
             self.expect("(")
             attrs: dict[str, Any] = {}
-            while not self.take(")"):
+            for _ in self.listed(")", True):
                 self._parameter_or_attribute(attrs)
-                if not self.take(","):
-                    self.expect(")", f"expected `,` or `)`, but here is {self.shown()}")
-                    break
             graph.notes["own"] = len(graph.params)
             if attrs:
                 graph.notes["attrs"] = attrs
@@ -133,7 +128,7 @@ class Functions(StatementReader):
 
     def _arm(self) -> Node:
         """The result of an arm without braces: bindings and an expression, up to a comma."""
-        while self._begins_statement():
+        while self._bound(self.at):
             self.statement((",", "}"))
         return self.expression()
 
@@ -146,7 +141,7 @@ class Functions(StatementReader):
         bodies: list[Graph] = []
         texts: list[str] = []
         operands = [subject]
-        while not self.take("}"):
+        for _ in self.listed("}", True):
             begin = self.offset
             bound: list[tuple[str, str]] = []
             pattern = self._pattern("", bound)
@@ -156,9 +151,6 @@ class Functions(StatementReader):
             graph.notes["pattern"] = pattern
             bodies.append(graph)
             operands += captured
-            if not self.take(","):
-                self.expect("}", f"expected `,` or `}}`, but here is {self.shown()}")
-                break
         attrs = {"patterns": tuple(texts), "complete": complete}
         return self.claimed(self.caller(structure.MATCH, tuple(operands), attrs, bodies, at))
 
@@ -181,9 +173,6 @@ class Functions(StatementReader):
             path = f"{path}{name}"
         self.expect("(", f"a pattern is expected, but here is {self.shown()}")
         inner: list[Pattern] = []
-        while not self.take(")"):
+        for _ in self.listed(")"):
             inner.append(self._pattern(f"{path}.{len(inner)}", bound))
-            if not self.take(","):
-                self.expect(")")
-                break
         return name, tuple(inner)

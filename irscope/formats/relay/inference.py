@@ -5,7 +5,7 @@ An open dimension (``?``, a name) is tried with two sizes: result dimensions tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from irscope.formats.relay.algebra import Relay
@@ -57,7 +57,7 @@ def _inferred(operator: RelayOperator, types: tuple[Type, ...], attrs: Mapping[s
             return made  # type: ignore[no-any-return]
     if operator.build is None or not all(_tensors(t) for t in types):
         return UNKNOWN
-    opened = [d for t in types for leaf in t.leaves() if isinstance(leaf, TensorType) for d in leaf.shape if not isinstance(d, int)]
+    opened = open_dimensions(types)
     if not opened:
         return _tried(operator, types, attrs, operands)
     sizes = [trial_sizes(opened, base) for base in TRIED]
@@ -78,8 +78,7 @@ def cost_of(node: Node) -> float:
     if found is None:
         graph = Graph("probe")
         t = Relay(Builder(graph))
-        sizes: dict[Dim, int] = {d: 1 for o in node.operands for leaf in o.type.leaves() if isinstance(leaf, TensorType) for d in leaf.shape
-                 if not isinstance(d, int)}
+        sizes = dict.fromkeys(open_dimensions(o.type for o in node.operands), 1)
         values = [_operand(t, closed(o.type, sizes), o) for o in node.operands]
         try:
             built(operator, t, node.attrs, values)
@@ -105,6 +104,11 @@ def flops_of(node: Node) -> float:
 
 def _tensors(type: Type) -> bool:
     return all(isinstance(leaf, TensorType) for leaf in type.leaves())
+
+
+def open_dimensions(types: Iterable[Type]) -> list[Dim]:
+    """The dimensions of tensors that have no number."""
+    return [d for t in types for leaf in t.leaves() if isinstance(leaf, TensorType) for d in leaf.shape if not isinstance(d, int)]
 
 
 def trial_sizes(opened: Sequence[Dim], base: int) -> dict[Dim, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from irscope.formats.relay.cursor import Raw
@@ -19,27 +20,6 @@ from irscope.lazy import np
 
 GLOBAL = re.compile(r"[A-Za-z_$][\w.$]*$")
 SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
-STRUCTURE = frozenset(
-    (
-        "tuple",
-        "get-tuple-element",
-        "constant",
-        "parameter",
-        "call",
-        "fn",
-        "if",
-        "match",
-        "global",
-        "constructor",
-        "field",
-        "ref",
-        "ref_read",
-        "ref_write",
-        "primfn",
-    )
-)
-
-
 SHARED = frozenset(("constant", "get-tuple-element"))
 """Operators that are printed inline, or on a separate line when they are used more than once."""
 
@@ -57,13 +37,8 @@ def print_module(module: Module, style: str | None = None, types: bool = False) 
     style = style or str(module.attrs.get("style", "relay" if module.attrs.get("version") else "course"))
     parts = ['#[version = "0.0.5"]'] if headed and style == "relay" else []
     parts += [_data_type(name, constructors) for name, constructors in module.attrs.get("types", {}).items()]
-    bodies = {
-        body
-        for graph in module.graphs.values()
-        for node in graph.nodes
-        if node.op.name != "call" and node.op.dialect == "relay"
-        for body in node.bodies
-    }
+    bodies = {body for graph in module.graphs.values() for node in graph.nodes if node.op.name != "call" and node.op.dialect == "relay"
+              for body in node.bodies}
     names = {graph: name for name, graph in module.graphs.items()}
     table = ConstantTable(module)
     for graph in module.graphs.values():
@@ -305,16 +280,7 @@ def scalar_text(value: Any, type: TensorType) -> str:
     if dtype.name == "pred":
         return "True" if value else "False"
     if dtype.is_float:
-        text = (
-            "inf"
-            if value == float("inf")
-            else "-inf"
-            if value == float("-inf")
-            else "nan"
-            if value != value
-            else repr(float(_short(value, dtype.bits)))
-        )
-        text = text.removesuffix(".0")
+        text = (repr(float(_short(value, dtype.bits))) if isfinite(value) else str(value)).removesuffix(".0")
         return text + ("f" if dtype.name == "f32" else f"f{dtype.bits}")
     return str(value) if dtype.name == "s32" else f"{value}{'u' if dtype.kind == 'uint' else 'i'}{dtype.bits}"
 

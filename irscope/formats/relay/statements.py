@@ -48,9 +48,6 @@ class StatementReader(Literals):
         kind, word = self.kinds[begin], self.texts[begin]
         return (kind == "ident" and word == "let") or (kind == "local" and self.texts[begin + 1] == "=")
 
-    def _begins_statement(self) -> bool:
-        return self._bound(self.at)
-
     def _skip_statement(self, begin: int) -> bool:
         """Skip past the next semicolon, or to a line that begins a statement; returns whether the block ends there."""
         braces = 0
@@ -77,10 +74,7 @@ class StatementReader(Literals):
         name = begin + (self.texts[begin] == "let")
         if self._bound(begin) and self.kinds[name] == "local":
             word = self.texts[name]
-            if word[1:].isdigit():
-                self.names.numbered[word] = made
-            else:
-                self.names.bind(word, made)
+            self._bind(word, made)
             return None
         return made
 
@@ -168,13 +162,16 @@ class StatementReader(Literals):
             if "\n" not in self.text[begin : self.offset] and self.word not in closers and self.kind != "end":
                 raise self.fault(f"expected `;` after the binding of `{name}`, but here is {self.shown()}")
         first = self.names.bound_before(name, at)
+        self._bind(name, value)
+        self._named(value, name)
+        if first is not None:
+            self.context.error(SyntaxFault(at, f"`{name}` is bound twice, first on line {self.context.line(first)}", length=len(name)))
+
+    def _bind(self, name: str, value: Node) -> None:
         if name[1:].isdigit():
             self.names.numbered[name] = value
         else:
             self.names.bind(name, value)
-        self._named(value, name)
-        if first is not None:
-            self.context.error(SyntaxFault(at, f"`{name}` is bound twice, first on line {self.context.line(first)}", length=len(name)))
 
     def _named(self, node: Node, name: str) -> None:
         """Give the node its name in the text."""

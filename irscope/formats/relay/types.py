@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from irscope.graph import DTYPES, DType, DynamicDim, FunctionType, NamedType, TensorType, TupleType, Type
+from irscope.graph import DTYPES, DType, FunctionType, TensorType, TupleType, Type
 
 NAMES = {
     "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "pred", "int1": "s1", "uint1": "pred", "int4": "s4",
@@ -44,11 +44,3 @@ def type_text(type: Type) -> str:
     if isinstance(type, FunctionType):
         return f"fn ({', '.join(map(type_text, type.params))}) -> {type_text(type.result)}"
     return str(type)
-
-
-def open_dim(name: str = "") -> DynamicDim:
-    """``?`` or a named dimension."""
-    return DynamicDim(name)
-
-
-__all__ = ["DType", "NamedType", "dtype_named", "open_dim", "type_text"]

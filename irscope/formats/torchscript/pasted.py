@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-GRAPH = re.compile(r"\bgraph\s*\(")
 HEADER = re.compile(r"\bgraph\s*\(\s*(?:%|\)\s*[:{])")
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 STATEMENT = re.compile(r"%[^\n=]{1,400}= *\^?[\w.]+::\w+|=\s*prim::\w+")

@@ -8,7 +8,6 @@ from irscope.formats.torchscript.pasted import Cleaned
 from irscope.graph import SourceLine
 
 SCOPE = re.compile(r", scope: ((?:(?! # ).)*)")
-COMMENT = re.compile(r"\)[^#\"]* # (.*)$")
 PLACE = re.compile(r"(.*):(\d{1,9}):(\d{1,9})$")
 
 

@@ -142,7 +142,6 @@ class Torch(Tensors):
         return self.transpose(x, order)
 
 
-ORDER = [PRED, U8, S8, S16, S32, S64, F16, BF16, F32, F64]
 
 
 def promote_types(a: DType, b: DType) -> DType:

@@ -180,8 +180,6 @@ def _printed_array(text: str) -> Array:
         scaled = re.match(r"\s*([\d.e+-]+) \*", piece)
         scale = float(scaled[1]) if scaled else 1.0
         values += [scale * float(word) for word in piece[scaled.end() if scaled else 0:].split()]
-    if len(shape) == 2 and int(np.prod(shape)) == len(values):
-        return np.array(values).reshape(shape)
     if int(np.prod(shape)) != len(values):
         raise ValueError(f"{len(values)} elements are printed for shape {shape}")
     return np.array(values).reshape(shape)

@@ -9,6 +9,7 @@ from irscope.formats.onnx.operators import operator
 from irscope.graph import Node
 from irscope.graph.dtypes import F32
 from irscope.ops.faults import TypeFault
+from irscope.ops.tensors import Tensors
 
 
 @operator("Relu(X)")
@@ -65,7 +66,7 @@ def hard_sigmoid(t: Onnx, a: Attributes, x: Node) -> Node:
     return hard(t, x, a.alpha, a.beta)
 
 
-def hard(t: Onnx, x: Node, alpha: float, beta: float) -> Node:
+def hard(t: Tensors, x: Node, alpha: float, beta: float) -> Node:
     """A line clamped to 0 and 1."""
     return t.maximum(t.like(x, 0), t.minimum(t.like(x, 1), t.plus(t.scale(x, alpha), beta)))
 
@@ -82,7 +83,7 @@ def softplus(t: Onnx, a: Attributes, x: Node) -> Node:
     return plus_log(t, x)
 
 
-def plus_log(t: Onnx, x: Node) -> Node:
+def plus_log(t: Tensors, x: Node) -> Node:
     """``max(x, 0) + log(1 + exp(-|x|))``."""
     return t.add(t.maximum(x, t.like(x, 0)), t.unary("log-plus-one", t.unary("exponential", t.unary("negate", t.unary("abs", x)))))
 

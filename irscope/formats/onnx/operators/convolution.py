@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
+from irscope.formats.relay.operators.deformable import summed
 from irscope.formats.relay.operators.image import sampled
 from irscope.graph import DType, Node
 from irscope.graph.dtypes import S64
@@ -51,14 +52,21 @@ def geometry(a: Attributes, spatial: Sequence[int], size: Sequence[int]) -> Geom
     made = Geometry(tuple(size), strides, dilations, [(0, 0)] * n)
     if a.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         totals = [max(0, (-(-have // s) - 1) * s + reach - have) for have, s, reach in zip(spatial, strides, made.reach, strict=True)]
-        pads = [(v // 2, v - v // 2) if a.auto_pad == "SAME_UPPER" else (v - v // 2, v // 2) for v in totals]
-        return Geometry(made.size, strides, dilations, pads)
+        return replace(made, pads=_halves(a, totals))
     if a.auto_pad not in ("NOTSET", "VALID", ""):
         raise TypeFault(f"auto_pad {a.auto_pad!r} is not known")
+    return replace(made, pads=_given(a, n))
+
+
+def _halves(a: Attributes, totals: Sequence[int]) -> Pads:
+    return [(v // 2, v - v // 2) if a.auto_pad == "SAME_UPPER" else (v - v // 2, v // 2) for v in totals]
+
+
+def _given(a: Attributes, n: int) -> Pads:
     given = a.pads if a.pads is not None and a.auto_pad != "VALID" else [0] * (2 * n)
     if len(given) != 2 * n:
         raise TypeFault(f"{len(given)} pads for {n} spatial dimensions")
-    return Geometry(made.size, strides, dilations, [(given[i], given[n + i]) for i in range(n)])
+    return [(given[i], given[n + i]) for i in range(n)]
 
 
 def dims_of(n: int, transposed: bool = False) -> ConvDims:
@@ -125,16 +133,12 @@ def _cropped(a: Attributes, spatial: Sequence[int], reach: Sequence[int], stride
     if a.output_shape is not None or a.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         wanted = a.output_shape[-n:] if a.output_shape is not None else [have * s for have, s in zip(spatial, strides, strict=True)]
         totals = [max(0, have - want) if a.output_shape is None else have - want for have, want in zip(whole, wanted, strict=True)]
-        return [(v // 2, v - v // 2) if a.auto_pad == "SAME_UPPER" else (v - v // 2, v // 2) for v in totals]
-    given = a.pads if a.pads is not None and a.auto_pad != "VALID" else [0] * (2 * n)
-    if len(given) != 2 * n:
-        raise TypeFault(f"{len(given)} pads for {n} spatial dimensions")
-    return [(given[i], given[n + i]) for i in range(n)]
+        return _halves(a, totals)
+    return _given(a, n)
 
 
-@operator("DeformConv(X: float[4], W: float[4], offset: float[4], B?: float[1], mask?: float[4]; dilations: ints=None, "
-          "group=1, kernel_shape: ints=None, offset_group=1, pads: ints=None, "
-          "strides: ints=None)")
+@operator("DeformConv(X: float[4], W: float[4], offset: float[4], B?: float[1], mask?: float[4]; dilations: ints=None, group=1, "
+          "kernel_shape: ints=None, offset_group=1, pads: ints=None, strides: ints=None)")
 def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: Node | None, mask: Node | None) -> Node:
     """A convolution that reads each position of its windows at an offset, between pixels, times a mask (J. Dai et al., 2017)."""
     a.auto_pad = "NOTSET"
@@ -157,12 +161,7 @@ def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: No
                           (n, taps * oh, ow)) for i, base in enumerate((rows, columns)))
         seen = sampled(t, t.slice_dim(x, 1, g * (c // bends), (g + 1) * (c // bends)), y, z, "bilinear", "zeros")
         parts.append(seen if weights is None else t.mul(seen, t.reshape(t.slice_dim(weights, 1, g, g + 1), (n, 1, taps * oh, ow))))
-    groups = a.group
-    whole = t.reshape(t.concat(parts, 1), (n, groups, inner, taps, oh * ow))
-    whole = t.reshape(t.transpose(whole, (1, 0, 4, 2, 3)), (groups, n * oh * ow, inner * taps))
-    made = t.dot(whole, t.reshape(w, (groups, o // groups, inner * taps)), ([2], [2]), ([0], [0]))
-    made = t.transpose(t.reshape(made, (groups, n, oh, ow, o // groups)), (1, 0, 4, 2, 3))
-    return biased(t, t.reshape(made, (n, o, oh, ow)), bias)
+    return biased(t, summed(t, t.concat(parts, 1), w, a.group, (oh, ow), t.dtype(x)), bias)
 
 
 @operator("Col2Im(input: tensor[3], image_shape: int[1], block_shape: int[1]; dilations: ints=None, pads: ints=None, strides: ints=None)")

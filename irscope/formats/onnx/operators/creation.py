@@ -18,9 +18,8 @@ from irscope.ops.faults import TypeFault
 from irscope.source.budget import require
 
 
-@operator("Constant(; value: tensor=None, sparse_value: sparse=None, value_float: float=None, "
-          "value_floats: floats=None, value_int: int=None, "
-          "value_ints: ints=None, value_string: str=None, value_strings: strs=None)")
+@operator("Constant(; value: tensor=None, sparse_value: sparse=None, value_float: float=None, value_floats: floats=None, "
+          "value_int: int=None, value_ints: ints=None, value_string: str=None, value_strings: strs=None)")
 def constant(t: Onnx, a: Attributes) -> Node:
     """A tensor, dense or sparse, or numbers."""
     if a.value is not None:

@@ -14,8 +14,7 @@ MODES = ("TF", "IDF", "TFIDF")
 
 
 @operator("TfIdfVectorizer(X: int[1-2]; max_gram_length: int!, max_skip_count: int!, min_gram_length: int!, mode: str!, "
-          "ngram_counts: ints!, "
-          "ngram_indexes: ints!, pool_int64s: ints=None, pool_strings: strs=None, weights: floats=None)")
+          "ngram_counts: ints!, ngram_indexes: ints!, pool_int64s: ints=None, pool_strings: strs=None, weights: floats=None)")
 def tf_idf(t: Onnx, a: Attributes, x: Node) -> Node:
     """How often each n-gram of a pool of integers occurs in each row, with gaps of up to ``max_skip_count``; or a weight where it does."""
     if a.pool_int64s is None or a.mode not in MODES:

@@ -1,12 +1,16 @@
 """Samples of images between pixels: grids, regions of interest; and the choice of boxes."""
 from __future__ import annotations
 
+from functools import reduce
+from itertools import product, starmap
+
 from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.onnx.operators.indexing import places_of
 from irscope.formats.relay.operators.image import sampled
 from irscope.formats.relay.operators.suppression import Candidates, best_first, rows, survivors
+from irscope.formats.relay.operators.vision import cells_of
 from irscope.formats.torchscript.operators.grids import grid_sampler
 from irscope.graph import Node
 from irscope.graph.dtypes import F64, PRED, S32, S64
@@ -28,9 +32,8 @@ def grid_sample(t: Onnx, a: Attributes, x: Node, grid: Node) -> Node:
     return made
 
 
-@operator("RoiAlign(X: float[4], rois: float[2], batch_indices: int[1]; coordinate_transformation_mode: str=None, "
-          "mode='avg', output_height=1, output_width=1, "
-          "sampling_ratio=0, spatial_scale=1.0)")
+@operator("RoiAlign(X: float[4], rois: float[2], batch_indices: int[1]; coordinate_transformation_mode: str=None, mode='avg', "
+          "output_height=1, output_width=1, sampling_ratio=0, spatial_scale=1.0)")
 def roi_align(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node) -> Node:
     """Regions (x1, y1, x2, y2) averaged to one size. Without a sampling ratio, larger regions take more samples: they must be known."""
     half = (a.coordinate_transformation_mode or ("half_pixel" if a.version >= 16 else "output_half_pixel")) == "half_pixel"
@@ -57,7 +60,7 @@ def roi_align(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node) -> Node:
 def _aligned(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node, form: tuple[int, int, bool]) -> Node:
     """Regions with one number of samples a cell, down and across; ``half`` shifts them by half a pixel."""
     down, across, half = form
-    (c, h, w), n = t.shape(x)[1:], t.shape(rois)[0]
+    c, n = t.shape(x)[1], t.shape(rois)[0]
     images = t.take(x, t.convert(batch, S64), 0)
     places = []
     for low, count, ratio in ((1, a.output_height, down), (0, a.output_width, across)):
@@ -65,36 +68,22 @@ def _aligned(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node, form: tup
         length = t.sub(end, start) if half else t.maximum(t.sub(end, start), t.like(start, 1))
         step = (np.arange(bounded(count * ratio, "the samples of a region")) + 0.5) / max(ratio, 1) / count
         places.append(t.add(start, t.mul(length, t.array(step.reshape(1, -1), t.dtype(rois)))))
-    size = (n, a.output_height * down, a.output_width * across)
-    y = t.broadcast_to(t.reshape(places[0], (n, size[1], 1)), size)
-    z = t.broadcast_to(t.reshape(places[1], (n, 1, size[2])), size)
-    inside = t.binary("and", _between(t, y, h), _between(t, z, w))
-    y, z = (t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, k - 1)) for v, k in ((y, h), (z, w)))
     cells = (n, c, a.output_height, down, a.output_width, across)
     if a.mode == "avg":
-        values = sampled(t, images, y, z, "bilinear")
-        return t.mean(t.reshape(t.select(t.reshape(inside, (n, 1, *size[1:])), values, t.like(values, 0)), cells), [3, 5])
-    values = _greatest(t, images, y, z)
-    return t.max(t.reshape(t.select(t.reshape(inside, (n, 1, *size[1:])), values, t.like(values, 0)), cells), [3, 5])
+        return t.mean(cells_of(t, images, places, cells, lambda y, z: sampled(t, images, y, z, "bilinear")), [3, 5])
+    return t.max(cells_of(t, images, places, cells, lambda y, z: _greatest(t, images, y, z)), [3, 5])
 
 
 def _greatest(t: Onnx, images: Node, y: Node, z: Node) -> Node:
     """The greatest of the four weighted neighbours of each position."""
     top, left = t.unary("floor", y), t.unary("floor", z)
     down, right = t.sub(y, top), t.sub(z, left)
-    found: Node | None = None
-    for i in (0, 1):
-        for j in (0, 1):
-            weight = t.mul(down if i else t.sub(t.like(down, 1), down), right if j else t.sub(t.like(right, 1), right))
-            pixel = sampled(t, images, t.plus(top, i), t.plus(left, j), "nearest")
-            part = t.mul(pixel, t.reshape(weight, (t.shape(weight)[0], 1, *t.shape(weight)[1:])))
-            found = part if found is None else t.maximum(found, part)
-    assert found is not None
-    return found
 
-
-def _between(t: Onnx, v: Node, size: int) -> Node:
-    return t.binary("and", t.compare("GE", v, t.like(v, -1)), t.compare("LE", v, t.like(v, size)))
+    def part(i: int, j: int) -> Node:
+        weight = t.mul(down if i else t.sub(t.like(down, 1), down), right if j else t.sub(t.like(right, 1), right))
+        pixel = sampled(t, images, t.plus(top, i), t.plus(left, j), "nearest")
+        return t.mul(pixel, t.reshape(weight, (t.shape(weight)[0], 1, *t.shape(weight)[1:])))
+    return reduce(t.maximum, starmap(part, product((0, 1), repeat=2)))
 
 
 @operator("MaxRoiPool(X: float[4], rois: float[2]; pooled_shape: ints!, spatial_scale=1.0)")

@@ -45,10 +45,7 @@ def gather_nd(t: Onnx, a: Attributes, x: Node, indices: Node) -> Node:
 @operator("Compress(input, condition: bool[1]; axis: int=None)")
 def compress(t: Onnx, a: Attributes, x: Node, condition: Node) -> Node:
     """The slices along an axis, or the elements, at which a condition holds."""
-    if a.axis is None:
-        x, axis = t.reshape(x, (t.type(x).elements,)), 0
-    else:
-        axis = t.axis(x, a.axis)
+    x, axis = t.flat_or_axis(x, a.axis)
     n = min(t.shape(condition)[0], t.shape(x)[axis])
     return t.take(x, places_of(t, t.slice_dim(condition, 0, 0, n)), axis)
 

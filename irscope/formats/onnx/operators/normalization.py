@@ -4,6 +4,7 @@ from __future__ import annotations
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
+from irscope.formats.relay.operators.normalization import normalized
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED
 from irscope.ops.attrs import Window
@@ -32,18 +33,10 @@ def batch_normalization(t: Onnx, a: Attributes, x: Node, scale: Node, bias: Node
     return (t.convert(t.add(made, t.along(t.convert(bias, t.dtype(var)), wide, 1)), t.dtype(x)), *results)
 
 
-def _centred(t: Onnx, x: Node, axes: list[int], epsilon: float) -> tuple[Node, Node, Node]:
-    """Mean 0 and variance 1 over axes; the mean, and the inverse of the deviation."""
-    mean = t.mean(x, axes, True)
-    away = t.sub(x, mean)
-    inverse = t.unary("rsqrt", t.plus(t.mean(t.mul(away, away), axes, True), epsilon))
-    return t.mul(away, inverse), mean, inverse
-
-
 @operator("InstanceNormalization(input: float[2+], scale: float[1], B: float[1]; epsilon=1e-05)")
 def instance_normalization(t: Onnx, a: Attributes, x: Node, scale: Node, bias: Node) -> Node:
     """Mean 0 and variance 1 in each plane, then a scale and a shift by channel."""
-    made, _, _ = _centred(t, t.widened(x), list(range(2, t.rank(x))), a.epsilon)
+    made, _, _ = normalized(t, t.widened(x), list(range(2, t.rank(x))), a.epsilon)
     return t.add(t.mul(t.convert(made, t.dtype(x)), t.along(scale, x, 1)), t.along(bias, x, 1))
 
 
@@ -55,17 +48,16 @@ def group_normalization(t: Onnx, a: Attributes, x: Node, scale: Node, bias: Node
         raise TypeFault(f"{groups} groups of {shape[1]} channels")
     wide = t.convert(x, F32) if a.stash_type == 1 else x
     parts = t.reshape(wide, (shape[0], groups, shape[1] // groups, *shape[2:]))
-    made, _, _ = _centred(t, parts, list(range(2, t.rank(parts))), a.epsilon)
+    made, _, _ = normalized(t, parts, list(range(2, t.rank(parts))), a.epsilon)
     made = t.convert(made, t.dtype(x))
-    if t.shape(scale) == (groups,) and a.version < 21:
-        return t.reshape(t.add(t.mul(made, t.along(scale, made, 1)), t.along(bias, made, 1)), shape)
-    made = t.reshape(made, shape)
-    return t.add(t.mul(made, t.along(scale, made, 1)), t.along(bias, made, 1))
+    if t.shape(scale) != (groups,) or a.version >= 21:
+        made = t.reshape(made, shape)
+    return t.reshape(t.add(t.mul(made, t.along(scale, made, 1)), t.along(bias, made, 1)), shape)
 
 
 def _layer(t: Onnx, a: Attributes, x: Node, scale: Node, bias: Node | None) -> tuple[Node, Node, Node]:
     wide = t.convert(x, F32) if a.stash_type == 1 and t.dtype(x).bits < 32 else x
-    made, mean, inverse = _centred(t, wide, list(range(t.axis(x, a.axis), t.rank(x))), a.epsilon)
+    made, mean, inverse = normalized(t, wide, list(range(t.axis(x, a.axis), t.rank(x))), a.epsilon)
     made = t.mul(t.convert(made, t.dtype(scale)), t.broadcast_to(scale, t.shape(x)))
     if bias is not None:
         made = t.add(made, t.broadcast_to(t.convert(bias, t.dtype(made)), t.shape(x)))

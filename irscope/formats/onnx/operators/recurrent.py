@@ -9,6 +9,7 @@ from typing import Protocol
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
+from irscope.formats.onnx.operators.activations import hard, plus_log
 from irscope.graph import Node
 from irscope.graph.dtypes import S32
 from irscope.ops.faults import TypeFault
@@ -24,14 +25,6 @@ REST = ("activation_alpha: floats=None, activation_beta: floats=None, activation
 
 def _line(t: Tensors, x: Node, alpha: float, beta: float) -> Node:
     return t.plus(t.scale(x, alpha), beta)
-
-
-def _hard(t: Tensors, x: Node, alpha: float, beta: float) -> Node:
-    return t.maximum(t.like(x, 0), t.minimum(t.like(x, 1), _line(t, x, alpha, beta)))
-
-
-def _softplus(t: Tensors, x: Node) -> Node:
-    return t.add(t.maximum(x, t.like(x, 0)), t.unary("log-plus-one", t.unary("exponential", t.unary("negate", t.unary("abs", x)))))
 
 
 def _elu(t: Tensors, x: Node, alpha: float) -> Node:
@@ -53,10 +46,10 @@ FUNCTIONS: dict[str, tuple[float, float, Activation]] = {
     "leakyrelu": (0.01, 0, lambda t, x, alpha, beta: t.select(t.compare("LT", x, t.like(x, 0)), t.scale(x, alpha), x)),
     "thresholdedrelu": (1, 0, lambda t, x, alpha, beta: t.select(t.compare("GT", x, t.like(x, alpha)), x, t.like(x, 0))),
     "scaledtanh": (1, 1, lambda t, x, alpha, beta: t.scale(t.unary("tanh", t.scale(x, beta)), alpha)),
-    "hardsigmoid": (0.2, 0.5, _hard),
+    "hardsigmoid": (0.2, 0.5, hard),
     "elu": (1, 0, lambda t, x, alpha, beta: _elu(t, x, alpha)),
     "softsign": (0, 0, lambda t, x, alpha, beta: t.div(x, t.plus(t.unary("abs", x), 1))),
-    "softplus": (0, 0, lambda t, x, alpha, beta: _softplus(t, x)),
+    "softplus": (0, 0, lambda t, x, alpha, beta: plus_log(t, x)),
 }
 """Activation functions with the defaults of alpha and beta."""
 WITH_ALPHA = frozenset(("affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"))

@@ -6,22 +6,12 @@ from collections.abc import Callable
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
+from irscope.formats.torchscript.operators.reduction import log_sum_exp
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, PRED, S64
 from irscope.ops.faults import TypeFault
 
 Reduce = Callable[[Onnx, Node, list[int], bool], Node]
-
-
-def _log_sum_exp(t: Onnx, x: Node, axes: list[int], keep: bool) -> Node:
-    top = t.max(x, axes, True)
-    top = t.select(t.unary("is-finite", top), top, t.like(top, 0))
-    made = t.add(t.unary("log", t.sum(t.unary("exponential", t.sub(x, top)), axes, True)), top)
-    return made if keep else t.reshape(made, tuple(n for d, n in enumerate(t.shape(x)) if d not in axes))
-
-
-def _mean(t: Onnx, x: Node, axes: list[int], keep: bool) -> Node:
-    return t.mean(x, axes, keep)
 
 
 def _squares(t: Onnx, x: Node) -> Node:
@@ -46,14 +36,14 @@ def _extreme(t: Onnx, x: Node, axes: list[int], keep: bool, largest: bool) -> No
 
 REDUCTIONS: dict[str, Reduce] = {
     "ReduceSum": lambda t, x, axes, keep: t.sum(x, axes, keep),
-    "ReduceMean": _mean,
+    "ReduceMean": lambda t, x, axes, keep: t.mean(x, axes, keep),
     "ReduceProd": lambda t, x, axes, keep: t.product(x, axes, keep),
     "ReduceMax": lambda t, x, axes, keep: _extreme(t, x, axes, keep, True),
     "ReduceMin": lambda t, x, axes, keep: _extreme(t, x, axes, keep, False),
     "ReduceL1": lambda t, x, axes, keep: t.sum(_magnitude(t, x), axes, keep),
     "ReduceL2": lambda t, x, axes, keep: _floating(t, t.sum(_squares(t, x), axes, keep), lambda v: t.unary("sqrt", v)),
     "ReduceLogSum": lambda t, x, axes, keep: _floating(t, t.sum(x, axes, keep), lambda v: t.unary("log", v)),
-    "ReduceLogSumExp": lambda t, x, axes, keep: _floating(t, x, lambda v: _log_sum_exp(t, v, axes, keep)),
+    "ReduceLogSumExp": lambda t, x, axes, keep: _floating(t, x, lambda v: log_sum_exp(t, v, axes, keep)),
     "ReduceSumSquare": lambda t, x, axes, keep: t.sum(_squares(t, x), axes, keep),
 }
 WIDE = frozenset(("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"))

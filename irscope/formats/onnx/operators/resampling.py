@@ -138,9 +138,8 @@ def _outside(t: Onnx, a: Attributes, x: Node, lines: dict[int, Line]) -> Node:
 
 
 @operator("Resize(X: tensor[1+], roi?: float[0-1], scales?: float[0-1], sizes?: int[0-1]; antialias=0, axes: ints=None, "
-          "coordinate_transformation_mode='half_pixel', "
-          "cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, keep_aspect_ratio_policy='stretch', mode='nearest', "
-          "nearest_mode='round_prefer_floor')")
+          "coordinate_transformation_mode='half_pixel', cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, "
+          "keep_aspect_ratio_policy='stretch', mode='nearest', nearest_mode='round_prefer_floor')")
 def resize(t: Onnx, a: Attributes, x: Node, roi: Node | None, scales: Node | None, sizes: Node | None) -> Node:
     """An image resized, by scales or to sizes. Version 10 has scales alone, and the simplest coordinates."""
     if a.version < 11:

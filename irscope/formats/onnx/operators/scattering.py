@@ -4,7 +4,7 @@ from __future__ import annotations
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
-from irscope.formats.relay.operators.indexing import wrapped
+from irscope.formats.relay.operators.indexing import scattered, wrapped
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.ops.faults import TypeFault
@@ -33,10 +33,7 @@ def scatter_elements(t: Onnx, a: Attributes, x: Node, indices: Node, updates: No
     if len(shape) != t.rank(x) or t.shape(updates) != shape:
         raise TypeFault(f"indices {list(shape)} and updates {list(t.shape(updates))} for data {list(t.shape(x))}")
     t.alike(x, updates)
-    places = wrapped(t, indices, t.shape(x)[axis])
-    parts = [places if d == axis else t.iota(shape, d, S64) for d in range(len(shape))]
-    starts = t.concat([t.reshape(part, (*shape, 1)) for part in parts], len(shape))
-    return t.scatter(x, starts, updates, _combined(a), inserted=range(len(shape)))
+    return scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, _combined(a))
 
 
 @operator("ScatterND(data: tensor[1+], indices: int[1+], updates; reduction='none')")
@@ -62,9 +59,7 @@ def tensor_scatter(t: Onnx, a: Attributes, x: Node, update: Node, indices: Node 
     place = t.add(t.iota(shape, axis, S64), t.broadcast_to(t.reshape(start, (shape[0], *(1,) * (len(shape) - 1))), shape))
     if a.mode == "circular":
         place = t.binary("remainder", place, t.like(place, t.shape(x)[axis]))
-    parts = [place if d == axis else t.iota(shape, d, S64) for d in range(len(shape))]
-    starts = t.concat([t.reshape(part, (*shape, 1)) for part in parts], len(shape))
-    return t.scatter(x, starts, update, None, inserted=range(len(shape)))
+    return scattered(t, x, place, update, axis, None)
 
 
 @operator("OneHot(indices: real, depth: real[0-1], values: tensor[1]; axis=-1)")

@@ -7,6 +7,7 @@ from math import prod
 from irscope.formats.onnx.algebra import Onnx, bounded
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
+from irscope.formats.relay.operators.slicing import depth_to_space as blocks_of_pixels
 from irscope.formats.relay.operators.slicing import mirrored
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -227,14 +228,10 @@ def wrapped(t: Onnx, x: Node, widths: list[tuple[int, int]]) -> Node:
 @operator("DepthToSpace(input: tensor[4]; blocksize: int!, mode='DCR')")
 def depth_to_space(t: Onnx, a: Attributes, x: Node) -> Node:
     """Blocks of channels as blocks of pixels."""
-    (n, c, h, w), b = t.shape(x), a.blocksize
+    c, b = t.shape(x)[1], a.blocksize
     if b < 1 or c % (b * b):
         raise TypeFault(f"blocks of {b} for {c} channels")
-    if a.mode == "DCR":
-        parts, order = t.reshape(x, (n, b, b, c // (b * b), h, w)), (0, 3, 4, 1, 5, 2)
-    else:
-        parts, order = t.reshape(x, (n, c // (b * b), b, b, h, w)), (0, 1, 4, 2, 5, 3)
-    return t.reshape(t.transpose(parts, order), (n, c // (b * b), h * b, w * b))
+    return blocks_of_pixels(t, Attributes(layout="NCHW", block_size=b, mode=a.mode), x)
 
 
 @operator("SpaceToDepth(input: tensor[4]; blocksize: int!, mode='DCR')")

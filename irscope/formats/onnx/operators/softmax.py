@@ -6,6 +6,7 @@ from math import prod
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
+from irscope.formats.relay.operators.normalization import log_of
 from irscope.formats.relay.operators.normalization import softmax as softmax_of
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -39,12 +40,6 @@ def log_softmax(t: Onnx, a: Attributes, x: Node) -> Node:
     rows, axis = as_rows(t, a, x)
     wide = t.widened(rows)
     return t.reshape(t.convert(log_of(t, wide, axis), t.dtype(x)), t.shape(x))
-
-
-def log_of(t: Onnx, x: Node, axis: int) -> Node:
-    """The logarithm of softmax along an axis."""
-    away = t.sub(x, t.max(x, [axis], True))
-    return t.sub(away, t.unary("log", t.sum(t.unary("exponential", away), [axis], True)))
 
 
 @operator("Hardmax(input; axis: int=None)")

@@ -68,10 +68,8 @@ def _signed(t: Relay, w: Node, bits: int, unipolar: bool) -> Node:
     return t.plus(t.scale(w, 2), -((1 << bits) - 1)) if unipolar else w
 
 
-@operator(
-    "nn.bitserial_dense(data: 1d+, weight: 2-3d; units=None, data_bits=1, weight_bits=1, pack_dtype=None, out_dtype=None, unipolar=True)",
-    kind=C
-)
+@operator("nn.bitserial_dense(data: 1d+, weight: 2-3d; units=None, data_bits=1, weight_bits=1, pack_dtype=None, out_dtype=None, "
+          "unipolar=True)", kind=C)
 def bitserial_dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A dense layer of numbers of a few bits; a weight of three axes is packed."""
     left = _lowest_bits(t, x, int(a.data_bits))
@@ -84,11 +82,9 @@ def bitserial_dense(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     return t.convert(made, t.dtype_word(a.out_dtype, t.dtype(x)))
 
 
-@operator(
-    "nn.bitserial_conv2d(data: 4d, weight: 4-5d; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, activation_bits=1, "
-    "weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', pack_dtype=None, out_dtype=None, unipolar=True)",
-    kind=C
-)
+@operator("nn.bitserial_conv2d(data: 4d, weight: 4-5d; strides=[1, 1], padding=[0, 0], kernel_size=[3, 3], channels=None, "
+          "activation_bits=1, weight_bits=1, data_layout='NCHW', kernel_layout='OIHW', pack_dtype=None, out_dtype=None, unipolar=True)",
+          kind=C)
 def bitserial_conv2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution of numbers of a few bits; a weight of five axes is packed along its inputs."""
     layout = str(a.data_layout)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import product, starmap
+
 from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, shape_text
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import DType, Kind, Node
@@ -65,15 +68,19 @@ def _depthwise(t: Relay, w: Node, dims: ConvDims) -> Node:
     return t.transpose(joined, [order.index(d) for d in range(len(shape))])
 
 
+def attributes(n: int, data: str, kernel: str, out: str = "None") -> str:
+    """The attributes of a convolution over ``n`` dimensions, as schemas have them."""
+    ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
+    return (f"strides=[{ones}], padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={data!r}, "
+            f"kernel_layout={kernel!r}, out_layout='', out_dtype={out}")
+
+
 def _convolution(name: str, n: int, data: str, kernel: str) -> None:
     def build(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
         return convolve(t, a, x, w, n)
 
-    ones = ", ".join(["1"] * n)
-    zeros = ", ".join(["0"] * n)
     build.__doc__ = f"A convolution over {n} dimension{'s' if n > 1 else ''}."
-    operator(f"{name}(data, weight; strides=[{ones}], padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, "
-             f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=None)", kind=C)(build)
+    operator(f"{name}(data, weight; {attributes(n, data, kernel)})", kind=C)(build)
 
 
 _convolution("nn.conv1d", 1, "NCW", "OIW")
@@ -87,14 +94,11 @@ def _transposed(n: int, data: str, kernel: str) -> None:
     def build(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
         return transposed(t, a, x, w, n)
 
-    ones = ", ".join(["1"] * n)
-    zeros = ", ".join(["0"] * n)
+    ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     build.__doc__ = "The gradient of a convolution with respect to its input: strides dilate the data."
-    operator(
-        f"nn.conv{n}d_transpose(data, weight; channels=None, kernel_size=None, strides=[{ones}], output_padding=[{zeros}], "
-        f"padding=[{zeros}], dilation=[{ones}], groups=1, data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=None)",
-        kind=C,
-    )(build)
+    operator(f"nn.conv{n}d_transpose(data, weight; channels=None, kernel_size=None, strides=[{ones}], output_padding=[{zeros}], "
+             f"padding=[{zeros}], dilation=[{ones}], groups=1, data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', "
+             "out_dtype=None)", kind=C)(build)
 
 
 def transposed(t: Relay, a: Attributes, x: Node, w: Node, n: int, dtype: DType | None = None) -> Node:
@@ -139,11 +143,7 @@ _transposed(2, "NCHW", "IOHW")
 _transposed(3, "NCDHW", "IODHW")
 
 
-@operator(
-    "nn.conv2d_backward_weight(grad, data; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, channels=None, kernel_size=None, "
-    "data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    kind=C
-)
+@operator(f"nn.conv2d_backward_weight(grad, data; {attributes(2, 'NCHW', 'OIHW')})", kind=C)
 def conv2d_backward_weight(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """The gradient of a convolution with respect to its weight."""
     if int(a.groups) != 1:
@@ -172,17 +172,15 @@ def dilation2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     n, c, h, width = t.shape(x)
     kh, kw = t.shape(w)[1:]
     oh, ow = ((s - d * (k - 1) - 1) // st + 1 for s, k, d, st in zip((h, width), (kh, kw), dilation, strides, strict=True))
-    best: Node | None = None
-    for i in range(kh):
-        for j in range(kw):
-            top, left = i * dilation[0], j * dilation[1]
-            end = [n, c, top + (oh - 1) * strides[0] + 1, left + (ow - 1) * strides[1] + 1]
-            part = t.slice(x, [0, 0, top, left], end, [1, 1, *strides])
-            weight = t.reshape(t.slice(w, [0, i, j], [c, i + 1, j + 1]), (c, 1, 1))
-            here = t.add(part, weight)
-            best = here if best is None else t.maximum(best, here)
-    if best is None:
+    if not kh * kw:
         raise TypeFault(f"the weight has no elements: {shape_text(t.shape(w))}")
+
+    def sums(i: int, j: int) -> Node:
+        top, left = i * dilation[0], j * dilation[1]
+        end = [n, c, top + (oh - 1) * strides[0] + 1, left + (ow - 1) * strides[1] + 1]
+        part = t.slice(x, [0, 0, top, left], end, [1, 1, *strides])
+        return t.add(part, t.reshape(t.slice(w, [0, i, j], [c, i + 1, j + 1]), (c, 1, 1)))
+    best = reduce(t.maximum, starmap(sums, product(range(kh), range(kw))))
     return t.to_layout(best, "NCHW", a.data_layout)
 
 

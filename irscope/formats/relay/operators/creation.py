@@ -9,7 +9,7 @@ from typing import Any
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
-from irscope.graph.dtypes import F32, PRED, S64
+from irscope.graph.dtypes import F32, S64
 from irscope.ops.faults import TypeFault
 
 E, INJ = Kind.ELEMENTWISE, Kind.INJECTIVE
@@ -132,6 +132,3 @@ def sizes(shape: Any) -> tuple[int, ...]:
     if not all(isinstance(n, int) for n in given):
         raise TypeFault("a size is left open")
     return tuple(int(n) for n in given)
-
-
-__all__ = ["PRED", "sizes"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from irscope.formats.relay.algebra import Relay, each, paddings
 from irscope.formats.relay.convolution_types import deformable
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.image import sampled
-from irscope.graph import Kind, Node, TensorType, Type
+from irscope.graph import DType, Kind, Node, TensorType, Type
 from irscope.lazy import np
 from irscope.ops.attrs import Window
 from irscope.ops.faults import TypeFault
@@ -33,7 +35,7 @@ def deformable_conv2d(t: Relay, a: Attributes, x: Node, offset: Node, w: Node) -
     """A convolution that reads each position of its window at an offset, between pixels (J. Dai et al., 2017)."""
     layout = str(a.data_layout)
     x, offset, w = t.to_layout(x, layout, "NCHW"), t.to_layout(offset, layout, "NCHW"), t.to_layout(w, str(a.kernel_layout), "OIHW")
-    (n, c, height, width), (o, inner, kh, kw) = t.shape(x), t.shape(w)
+    (n, c, height, width), (_, inner, kh, kw) = t.shape(x), t.shape(w)
     oh, ow = t.shape(offset)[2:]
     bends, groups, taps = int(a.deformable_groups), int(a.groups), kh * kw
     if inner * groups != c or t.shape(offset)[1] != 2 * taps * bends:
@@ -53,25 +55,28 @@ def deformable_conv2d(t: Relay, a: Attributes, x: Node, offset: Node, w: Node) -
         inside = t.binary("and", _within(t, y, height), _within(t, z, width))
         seen = sampled(t, image, y, z, "bilinear", "zeros")
         parts.append(t.select(t.reshape(inside, (n, 1, taps * oh, ow)), seen, t.like(seen, 0)))
-    dtype = t.dtype_word(a.out_dtype, t.dtype(x))
-    # (groups, N, pixels, channels and places) with (groups, O, channels and places)
-    whole = t.reshape(t.concat(parts, 1), (n, groups, inner, taps, oh * ow))
-    whole = t.reshape(t.transpose(whole, (1, 0, 4, 2, 3)), (groups, n * oh * ow, inner * taps))
-    made = t.dot(t.convert(whole, dtype), t.convert(t.reshape(w, (groups, o // groups, inner * taps)), dtype), ([2], [2]), ([0], [0]))
-    made = t.reshape(made, (groups, n, oh, ow, o // groups))
-    made = t.reshape(t.transpose(made, (1, 0, 4, 2, 3)), (n, o, oh, ow))
+    made = summed(t, t.concat(parts, 1), w, groups, (oh, ow), t.dtype_word(a.out_dtype, t.dtype(x)))
     return t.to_layout(made, "NCHW", str(a.out_layout or layout))
+
+
+def summed(t: Relay, whole: Node, w: Node, groups: int, out: tuple[int, int], dtype: DType) -> Node:
+    """The products of a kernel with what its windows read (N, C, places of the window and pixels, ...), added up: (N, O, *out)."""
+    (o, inner, *_), n = t.shape(w), t.shape(whole)[0]
+    taps, pixels = prod(t.shape(w)[2:]), prod(out)
+    # (groups, N, pixels, channels and places) with (groups, O, channels and places)
+    whole = t.reshape(whole, (n, groups, inner, taps, pixels))
+    whole = t.reshape(t.transpose(whole, (1, 0, 4, 2, 3)), (groups, n * pixels, inner * taps))
+    made = t.dot(t.convert(whole, dtype), t.convert(t.reshape(w, (groups, o // groups, inner * taps)), dtype), ([2], [2]), ([0], [0]))
+    made = t.reshape(made, (groups, n, *out, o // groups))
+    return t.reshape(t.transpose(made, (1, 0, 4, 2, 3)), (n, o, *out))
 
 
 def _within(t: Relay, place: Node, size: int) -> Node:
     return t.binary("and", t.compare("GE", place, t.like(place, 0)), t.compare("LT", place, t.like(place, size)))
 
 
-@operator(
-    "nn.correlation(data1: 4d, data2: 4d; kernel_size: size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], is_multiply=True, "
-    "layout='NCHW')",
-    kind=C
-)
+@operator("nn.correlation(data1: 4d, data2: 4d; kernel_size: size=1, max_displacement=1, stride1=1, stride2=1, padding=[0, 0], "
+          "is_multiply=True, layout='NCHW')", kind=C)
 def correlation(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
     """The similarity of two images around each pixel, for every displacement of the second (A. Dosovitskiy et al., FlowNet, 2015)."""
     if a.layout != "NCHW":

@@ -102,11 +102,8 @@ def dyn_pad(t: Relay, a: Attributes, x: Node, width: Node, value: Node) -> Node:
     return pad(t, Attributes(pad_width=pairs, pad_mode=a.pad_mode, pad_value=0.0), x, value)
 
 
-@operator(
-    "dyn.nn.upsampling(data, scale_h, scale_w; scale_h=None, scale_w=None, layout='NCHW', method='nearest_neighbor', align_corners=False)",
-    kind=INJ,
-    values=True,
-)
+@operator("dyn.nn.upsampling(data, scale_h, scale_w; scale_h=None, scale_w=None, layout='NCHW', method='nearest_neighbor', "
+          "align_corners=False)", kind=INJ, values=True)
 def upsampling(t: Relay, a: Attributes, x: Node, h: Node, w: Node) -> Node:
     """``nn.upsampling`` by operands."""
     return upsampled(t, a, x, [_number(t, h), _number(t, w)], "align_corners" if a.align_corners else "asymmetric")
@@ -128,13 +125,9 @@ def _number(t: Relay, x: Node) -> float:
     return float(value.item())
 
 
-@operator(
-    "dyn.image.resize2d(data, size, roi; size=None, roi=None, layout='NCHW', method='linear', "
-    "coordinate_transformation_mode='half_pixel', rounding_method='round', cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, "
-    "out_dtype=None)",
-    kind=INJ,
-    values=True,
-)
+@operator("dyn.image.resize2d(data, size, roi; size=None, roi=None, layout='NCHW', method='linear', "
+          "coordinate_transformation_mode='half_pixel', rounding_method='round', cubic_alpha=-0.5, cubic_exclude=0, "
+          "extrapolation_value=0.0, out_dtype=None)", kind=INJ, values=True)
 def resize2d(t: Relay, a: Attributes, x: Node, size: Node, roi: Node) -> Node:
     """``image.resize2d`` to a size and a region that are operands."""
     box = t.known(roi)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
-from irscope.formats.relay.operators.convolution import convolve
+from irscope.formats.relay.operators.convolution import attributes, convolve
 from irscope.graph import Kind, Node
 
 
-@operator("nn.conv2d_relu(data, weight; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, channels=None, kernel_size=None, "
-          "data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)", kind=Kind.CONTRACTION)
+@operator(f"nn.conv2d_relu(data, weight; {attributes(2, 'NCHW', 'OIHW')})", kind=Kind.CONTRACTION)
 def conv2d_relu(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution, negative results replaced by 0."""
     made = convolve(t, a, x, w, 2)

@@ -6,7 +6,7 @@ from math import prod
 
 from irscope.formats.relay.algebra import Relay, each, shape_text
 from irscope.formats.relay.operators import Attributes, operator
-from irscope.formats.relay.operators.convolution import convolve
+from irscope.formats.relay.operators.convolution import attributes, convolve
 from irscope.graph import DType, Kind, Node
 from irscope.ops.faults import TypeFault
 
@@ -30,11 +30,7 @@ def gemm_weight(t: Relay, a: Attributes, w: Node) -> Node:
     return t.transpose(tiles, (2, 0, 3, 1) if _bytes(t.dtype(w)) else (2, 0, 1, 3))
 
 
-@operator(
-    "nn.contrib_conv2d_gemm_without_weight_transform(data: 4d, weight: 4d; strides=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
-    "channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=None)",
-    kind=C
-)
+@operator(f"nn.contrib_conv2d_gemm_without_weight_transform(data: 4d, weight: 4d; {attributes(2, 'NCHW', 'OIHW')})", kind=C)
 def gemm_convolution(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     """A convolution over a kernel that is a matrix of tiles."""
     layout = str(a.data_layout)

@@ -24,10 +24,7 @@ def take(t: Relay, a: Attributes, x: Node, indices: Node) -> Node:
     """The elements, or slices along an axis, at the given indices."""
     wide = t.convert(indices, S64)
     batch = int(a.batch_dims)
-    if a.axis is None:
-        x, axis = t.reshape(x, (prod(t.shape(x)),)), 0
-    else:
-        axis = t.axis(x, a.axis)
+    x, axis = t.flat_or_axis(x, a.axis)
     n = t.shape(x)[axis]
     if a.mode == "wrap":
         rest = t.binary("remainder", wide, t.like(wide, n))
@@ -123,10 +120,10 @@ def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: N
         return _scatter_mean(t, x, indices, updates, axis)
     if a.reduction not in COMBINE:
         raise TypeFault(f"reduction {a.reduction!r} is not one of update, add, mul, mean, min, max")
-    return _scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, COMBINE[a.reduction])
+    return scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, COMBINE[a.reduction])
 
 
-def _scattered(t: Relay, x: Node, indices: Node, updates: Node, axis: int, combine: str | None) -> Node:
+def scattered(t: Relay, x: Node, indices: Node, updates: Node, axis: int, combine: str | None) -> Node:
     shape = t.shape(indices)
     parts = [indices if d == axis else t.iota(shape, d, S64) for d in range(len(shape))]
     starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))
@@ -137,16 +134,15 @@ def _scattered(t: Relay, x: Node, indices: Node, updates: Node, axis: int, combi
 def _scatter_mean(t: Relay, x: Node, indices: Node, updates: Node, axis: int) -> Node:
     """The mean of the present value and all updates."""
     places = wrapped(t, indices, t.shape(x)[axis])
-    total = _scattered(t, x, places, updates, axis, "add")
-    count = _scattered(t, t.like(x, 1), places, t.like(updates, 1), axis, "add")
+    total = scattered(t, x, places, updates, axis, "add")
+    count = scattered(t, t.like(x, 1), places, t.like(updates, 1), axis, "add")
     return t.div(total, count)
 
 
 @operator("scatter_add(data, indices: int, updates; axis=0)", work="reduction")
 def scatter_add(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -> Node:
     """``scatter_elements`` that adds."""
-    axis = t.axis(x, a.axis)
-    return _scattered(t, x, wrapped(t, indices, t.shape(x)[axis]), updates, axis, "add")
+    return scatter_elements(t, Attributes(axis=a.axis, reduction="add"), x, indices, updates)
 
 
 @operator("scatter_nd(data: 1d+, indices: int 1d+, updates; mode='update')", work="reduction")

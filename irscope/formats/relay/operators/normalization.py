@@ -25,11 +25,12 @@ def batch_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node, mean: 
     return [made, mean, var]
 
 
-def normalized(t: Relay, x: Node, axes: list[int], epsilon: float) -> Node:
-    """Mean 0 and variance 1 over some axes."""
-    away = t.sub(x, t.mean(x, axes, True))
-    var = t.mean(t.mul(away, away), axes, True)
-    return t.mul(away, t.unary("rsqrt", t.plus(var, epsilon)))
+def normalized(t: Relay, x: Node, axes: list[int], epsilon: float) -> tuple[Node, Node, Node]:
+    """Mean 0 and variance 1 over some axes; the mean, and the inverse of the deviation."""
+    mean = t.mean(x, axes, True)
+    away = t.sub(x, mean)
+    inverse = t.unary("rsqrt", t.plus(t.mean(t.mul(away, away), axes, True), epsilon))
+    return t.mul(away, inverse), mean, inverse
 
 
 def _affine(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node, axis: int) -> Node:
@@ -41,14 +42,14 @@ def _affine(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node, axis: int
 @operator("nn.layer_norm(data, gamma, beta; axis=-1, epsilon=1e-05, center=True, scale=True)")
 def layer_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Node:
     """Mean 0 and variance 1 along an axis, then a scale and a shift."""
-    return _affine(t, a, normalized(t, x, [t.axis(x, a.axis)], float(a.epsilon)), gamma, beta, a.axis)
+    return _affine(t, a, normalized(t, x, [t.axis(x, a.axis)], float(a.epsilon))[0], gamma, beta, a.axis)
 
 
 @operator("nn.instance_norm(data, gamma, beta; axis=1, epsilon=1e-05, center=True, scale=True)")
 def instance_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Node:
     """Mean 0 and variance 1 in each plane."""
     axes = [d for d in range(1, t.rank(x)) if d != t.axis(x, a.axis)]
-    return _affine(t, a, normalized(t, x, axes, float(a.epsilon)), gamma, beta, a.axis)
+    return _affine(t, a, normalized(t, x, axes, float(a.epsilon))[0], gamma, beta, a.axis)
 
 
 @operator("nn.group_norm(data, gamma, beta; num_groups=0, axis=1, epsilon=1e-05, center=True, scale=True)")
@@ -59,7 +60,7 @@ def group_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node) -> Nod
         raise TypeFault(f"axis {axis} is {shape[axis]}, which {groups} groups do not divide")
     parts = t.reshape(x, (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]))
     axes = [d for d in range(1, t.rank(parts)) if d != axis]
-    return _affine(t, a, t.reshape(normalized(t, parts, axes, float(a.epsilon)), shape), gamma, beta, axis)
+    return _affine(t, a, t.reshape(normalized(t, parts, axes, float(a.epsilon))[0], shape), gamma, beta, axis)
 
 
 @operator("nn.l2_normalize(data; eps!, axis=None)")
@@ -95,7 +96,11 @@ def soft(t: Relay, a: Attributes, x: Node) -> Node:
 @operator("nn.log_softmax(data; axis=-1)", kind=C)
 def log_softmax(t: Relay, a: Attributes, x: Node) -> Node:
     """The logarithm of softmax."""
-    axis = t.axis(x, a.axis)
+    return log_of(t, x, t.axis(x, a.axis))
+
+
+def log_of(t: Relay, x: Node, axis: int) -> Node:
+    """The logarithm of softmax along an axis."""
     away = t.sub(x, t.max(x, [axis], True))
     return t.sub(away, t.unary("log", t.sum(t.unary("exponential", away), [axis], True)))
 

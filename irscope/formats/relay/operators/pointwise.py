@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isnan as isnan_
 from math import log
-from typing import Any
 
 from irscope.formats.relay.algebra import Relay, shape_text, word_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.broadcasting import arithmetic_type, comparison_type
 from irscope.graph import Kind, Node
-from irscope.graph.dtypes import F32, PRED, S32, S64, U32
+from irscope.graph.dtypes import PRED, S32, S64
 from irscope.ops.faults import TypeFault
 from irscope.ops.registry import get
 
@@ -285,11 +284,3 @@ def fixed_point_per_axis(t: Relay, a: Attributes, x: Node, multiplier: Node, lef
     total = t.plus(t.along(t.convert(right, S64), x, axis), 31) if a.is_rshift_required else t.like(wide, 31)
     half = t.binary("shift-left", t.like(wide, 1), t.plus(total, -1))
     return t.convert(t.binary("shift-right-arithmetic", t.add(product, half), total), S32)
-
-
-def as_float(t: Relay, x: Node) -> Node:
-    """Integers as float32."""
-    return x if t.dtype(x).is_float else t.convert(x, F32)
-
-
-__all__ = ["U32", "Any", "as_float", "fixed_point"]

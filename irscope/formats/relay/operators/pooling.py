@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout
@@ -55,30 +56,29 @@ def avg_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:
     return t.div(total, t.maximum(count, t.like(count, 1)))
 
 
-def _pool(n: int, kind: str) -> None:
+def _planes(n: int, schema: str, doc: str, reduce: Callable[[Relay, Attributes, Node, int], Node]) -> None:
+    """Declare what reduces planes in any layout."""
+
     def build(t: Relay, a: Attributes, x: Node) -> Node:
         plain = "NC" + SPATIAL[n]
-        inner = t.to_layout(x, a.layout, plain)
-        made = (max_pool if kind == "max" else avg_pool)(t, a, inner, n)
-        return t.to_layout(made, plain, a.out_layout or a.layout)
+        return t.to_layout(reduce(t, a, t.to_layout(x, a.layout, plain), n), plain, a.out_layout or a.layout)
 
-    build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element under each window."
+    build.__doc__ = doc
+    operator(schema, kind=C)(build)
+
+
+def _pool(n: int, kind: str) -> None:
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     tail = ", count_include_pad=False" if kind == "avg" else ""
-    operator(f"nn.{kind}_pool{n}d(data; pool_size=None, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
-             f"out_layout='', ceil_mode=False{tail})", kind=C)(build)
+    _planes(n, f"nn.{kind}_pool{n}d(data; pool_size=None, strides=[{ones}], dilation=[{ones}], padding=[{zeros}], layout={LAYOUT[n]!r}, "
+            f"out_layout='', ceil_mode=False{tail})", f"The {'largest' if kind == 'max' else 'average'} element under each window.",
+            max_pool if kind == "max" else avg_pool)
 
 
-def _global(n: int, kind: str) -> None:
-    def build(t: Relay, a: Attributes, x: Node) -> Node:
-        plain = "NC" + SPATIAL[n]
-        inner = t.to_layout(x, a.layout, plain)
-        axes = list(range(2, 2 + n))
-        made = t.max(inner, axes, True) if kind == "max" else t.mean(inner, axes, True)
-        return t.to_layout(made, plain, a.out_layout or a.layout)
-
-    build.__doc__ = f"The {'largest' if kind == 'max' else 'average'} element of each plane."
-    operator(f"nn.global_{kind}_pool{n}d(data; layout={LAYOUT[n]!r}, out_layout='')", kind=C)(build)
+_planes(2, "nn.global_max_pool2d(data; layout='NCHW', out_layout='')", "The largest element of each plane.",
+        lambda t, a, x, n: t.max(x, [2, 3], True))
+_planes(2, "nn.global_avg_pool2d(data; layout='NCHW', out_layout='')", "The average element of each plane.",
+        lambda t, a, x, n: t.mean(x, [2, 3], True))
 
 
 def _adaptive(n: int, kind: str) -> None:
@@ -98,18 +98,13 @@ for _n in (1, 2, 3):
     for _kind in ("max", "avg"):
         _pool(_n, _kind)
         _adaptive(_n, _kind)
-        if _n == 2:
-            _global(_n, _kind)
 
 
 # ---------------------------------------------------------------------- upsampling by whole numbers and gradients
 
 
-@operator(
-    "nn.avg_pool2d_grad(out_grad: 4d, data: 4d; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', out_layout='', "
-    "ceil_mode=False, count_include_pad=False)",
-    kind=C
-)
+@operator("nn.avg_pool2d_grad(out_grad: 4d, data: 4d; pool_size!, strides=[1, 1], dilation=[1, 1], padding=[0, 0], layout='NCHW', "
+          "out_layout='', ceil_mode=False, count_include_pad=False)", kind=C)
 def avg_pool2d_grad(t: Relay, a: Attributes, grad: Node, x: Node) -> Node:
     """The gradient of average pooling: each element gets its share of every window that contains it."""
     if plain_layout(a.layout) != "NCHW" or (any(p for pair in paddings(a.padding, 2) for p in pair) and not a.count_include_pad):

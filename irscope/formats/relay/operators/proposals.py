@@ -10,15 +10,13 @@ from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.suppression import Candidates, best_first, columns, rows, survivors, to_front
 from irscope.graph import Node
 from irscope.graph.dtypes import S32
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
 from irscope.ops.tensors import Tensors
 
 
-@operator(
-    "vision.multibox_transform_loc(cls_prob: 3d, loc_pred: 2d, anchor: 3d; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, 0.2], "
-    "keep_background=False)"
-)
+@operator("vision.multibox_transform_loc(cls_prob: 3d, loc_pred: 2d, anchor: 3d; clip=True, threshold=0.01, variances=[0.1, 0.1, 0.2, "
+          "0.2], keep_background=False)")
 def multibox_transform_loc(t: Relay, a: Attributes, prob: Node, loc: Node, anchor: Node) -> list[Node]:
     """Anchors with predicted offsets, as (class, score, box), those with a class first, followed by -1; and their number."""
     b, classes, n = t.shape(prob)
@@ -67,10 +65,8 @@ def anchors(a: Attributes) -> list[tuple[float, float, float, float]]:
     return found
 
 
-@operator(
-    "vision.proposal(cls_prob: 4d, bbox_pred: 4d, im_info: 2d; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], feature_stride=16, "
-    "threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)"
-)
+@operator("vision.proposal(cls_prob: 4d, bbox_pred: 4d, im_info: 2d; scales=[4.0, 8.0, 16.0, 32.0], ratios=[0.5, 1.0, 2.0], "
+          "feature_stride=16, threshold=0.7, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False)")
 def proposal(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node) -> Node:
     """The best boxes as (batch, box), repeated in order where there are fewer than requested."""
     b, twice, height, width = t.shape(prob)
@@ -121,12 +117,12 @@ def _predicted(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node, 
     score = t.reshape(t.transpose(t.slice_dim(prob, 1, k, 2 * k), (0, 2, 3, 1)), (b, n))
     # Pixels beyond the image, and boxes that are too small, come last.
     place = np.arange(n) // k
-    outside = None
-    for size, at in ((tall, place // width), (wide, place % width)):
+
+    def far(size: Node, at: Array) -> Node:
         real = t.convert(t.div(size, t.like(size, float(a.feature_stride))), S32)
-        far = t.compare("GE", t.array(at.reshape(1, n), S32), real)
-        outside = far if outside is None else t.binary("or", outside, far)
-    assert outside is not None
+        return t.compare("GE", t.array(at.reshape(1, n), S32), real)
+
+    outside = t.binary("or", far(tall, place // width), far(wide, place % width))
     score = t.select(outside, t.like(score, -1), score)
     least = t.broadcast_to(t.scale(scale, float(a.rpn_min_size)), (b, n))
     small = t.binary("or", t.compare("LT", t.plus(t.sub(box[2], box[0]), 1), least),

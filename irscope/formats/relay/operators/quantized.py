@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.relay.operators import Attributes, operator
-from irscope.formats.relay.operators.convolution import convolve, transposed
+from irscope.formats.relay.operators.convolution import attributes, convolve, transposed
 from irscope.formats.relay.operators.dense import product
 from irscope.formats.relay.operators.normalization import softmax
 from irscope.formats.relay.operators.pooling import avg_pool
@@ -128,20 +128,17 @@ _binary("subtract", _difference)
 _binary("mul", _product)
 
 
-@operator("qnn.conv2d(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; strides=[1, 1], padding=[0, 0], "
-          "dilation=[1, 1], groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', "
-          "out_dtype='int32')", kind=C)
+@operator("qnn.conv2d(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; "
+          f"{attributes(2, 'NCHW', 'OIHW', repr('int32'))})", kind=C)
 def conv2d(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """A convolution of the integers without their zero points; padding represents zero."""
     out = str(a.kernel_layout).find("O")
     return convolve(t, a, centred(t, x, zx, 1), centred(t, w, zw, max(out, 0)), 2, t.dtype_word(a.out_dtype, S32))
 
 
-@operator(
-    "qnn.conv2d_transpose(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; channels=None, kernel_size=None, "
-    "strides=[1, 1], output_padding=[0, 0], padding=[0, 0], dilation=[1, 1], groups=1, data_layout='NCHW', kernel_layout='IOHW', "
-    "out_layout='', out_dtype='int32')"
-)
+@operator("qnn.conv2d_transpose(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale; channels=None, "
+          "kernel_size=None, strides=[1, 1], output_padding=[0, 0], padding=[0, 0], dilation=[1, 1], groups=1, data_layout='NCHW', "
+          "kernel_layout='IOHW', out_layout='', out_dtype='int32')")
 def conv2d_transpose(t: Relay, a: Attributes, x: Node, w: Node, zx: Node, zw: Node, sx: Node, sw: Node) -> Node:
     """A transposed convolution of the integers without their zero points."""
     return transposed(t, a, centred(t, x, zx, 1), centred(t, w, zw, 1), 2, t.dtype_word(a.out_dtype, S32))
@@ -200,23 +197,16 @@ def hardswish(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: 
     return quantized(t, t.scale(t.mul(value, gate), 1 / 6), so, zo, t.dtype(x))
 
 
-@operator(
-    "qnn.avg_pool2d(data, input_scale, input_zero_point, output_scale, output_zero_point; pool_size!, strides=[1, 1], dilation=[1, 1], "
-    "padding=[0, 0], layout='NCHW', out_layout='', ceil_mode=False, count_include_pad=False)",
-    kind=C
-)
+@operator("qnn.avg_pool2d(data, input_scale, input_zero_point, output_scale, output_zero_point; pool_size!, strides=[1, 1], dilation=[1, "
+          "1], padding=[0, 0], layout='NCHW', out_layout='', ceil_mode=False, count_include_pad=False)", kind=C)
 def average_pool(t: Relay, a: Attributes, x: Node, s: Node, z: Node, so: Node, zo: Node) -> Node:
     """The average of the values that the integers represent."""
     value = t.to_layout(dequantized(t, x, s, z), a.layout, "NCHW")
     return quantized(t, t.to_layout(avg_pool(t, a, value, 2), "NCHW", a.out_layout or a.layout), so, zo, t.dtype(x))
 
 
-def _pointwise(name: str) -> None:
+def _pointwise(name: str, primitive: str) -> None:
     """Operators of one quantised operand, which TVM computes with a table of all 8-bit values; computed here in floats."""
-    primitive = {
-        "tanh": "tanh", "exp": "exponential", "sqrt": "sqrt", "rsqrt": "rsqrt", "erf": "erf", "sigmoid": "logistic", "log": "log",
-        "abs": "abs",
-    }[name]  # fmt: skip
 
     def build(t: Relay, a: Attributes, x: Node, *scales: Node) -> Node:
         s, z, so, zo = scales
@@ -227,7 +217,7 @@ def _pointwise(name: str) -> None:
 
 
 for _name in ("tanh", "exp", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs"):
-    _pointwise(_name)
+    _pointwise(_name, {"exp": "exponential", "sigmoid": "logistic"}.get(_name, _name))
 
 
 @operator("relay.op.annotation.simulated_quantize(data, dom_scale, clip_min, clip_max; kind=1, sign=True, rounding='round')", kind=E)

@@ -74,10 +74,7 @@ def variance(t: Relay, a: Attributes, x: Node, mean: Node) -> Node:
 
 def _scan(name: str, combine: str, neutral: int) -> None:
     def build(t: Relay, a: Attributes, x: Node) -> Node:
-        if a.axis is None:
-            x, axis = t.reshape(x, (prod(t.shape(x)),)), 0
-        else:
-            axis = t.axis(x, a.axis)
+        x, axis = t.flat_or_axis(x, a.axis)
         x = t.convert(x, t.dtype_word(a.dtype, t.dtype(x)))
         n = t.shape(x)[axis]
         if a.exclusive and n:

@@ -212,10 +212,7 @@ def tiled(t: Relay, x: Node, reps: list[int]) -> Node:
 @operator("repeat(data; repeats: int!, axis: int=None)", kind=B)
 def repeat(t: Relay, a: Attributes, x: Node) -> Node:
     """Each element several times along an axis."""
-    if a.axis is None:
-        x, axis = t.reshape(x, (prod(t.shape(x)),)), 0
-    else:
-        axis = t.axis(x, a.axis)
+    x, axis = t.flat_or_axis(x, a.axis)
     return repeated(t, x, int(a.repeats), axis)
 
 

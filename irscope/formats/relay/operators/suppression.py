@@ -223,10 +223,8 @@ def _listed(t: Relay, kept: Node, parts: Sequence[Node]) -> list[Node]:
     return [t.select(real, found, t.like(found, 0)), t.convert(count, S64)]
 
 
-@operator(
-    "vision.regular_non_max_suppression(boxes: 3d, scores: 3d; max_detections_per_class!, max_detections!, num_classes!, iou_threshold!, "
-    "score_threshold!)"
-)
+@operator("vision.regular_non_max_suppression(boxes: 3d, scores: 3d; max_detections_per_class!, max_detections!, num_classes!, "
+          "iou_threshold!, score_threshold!)")
 def regular_non_max_suppression(t: Relay, a: Attributes, boxes: Node, scores: Node) -> list[Node]:
     """Each class separately, then the best of all: boxes, classes, scores, and their number, padded with zeros (TFLite's)."""
     b, n, classes = t.shape(scores)

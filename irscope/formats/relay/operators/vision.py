@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import sqrt
 
 from irscope.formats.relay.algebra import Relay, each, plain_layout, shape_text, table_of
@@ -63,36 +64,31 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     if ratio <= 0:
         raise TypeFault("sample_ratio depends on the regions; give it a positive number")
     x = t.to_layout(x, a.layout, "NCHW")
-    c, h, w = t.shape(x)[1:]
-    n = t.shape(rois)[0]
+    n, c = t.shape(rois)[0], t.shape(x)[1]
     ph, pw = each(a.pooled_size, 2)
-
-    def column(k: int) -> Node:
-        return t.reshape(t.slice_dim(rois, 1, k, k + 1), (n, 1))
-
     scale = float(a.spatial_scale)
-    images = t.take(x, t.convert(t.reshape(column(0), (n,)), S64), 0)
+    images = t.take(x, t.convert(t.reshape(t.slice_dim(rois, 1, 0, 1), (n,)), S64), 0)
     places: list[Node] = []
     for low, high, count in ((2, 4, ph), (1, 3, pw)):
-        start, end = t.scale(column(low), scale), t.scale(column(high), scale)
+        start, end = (t.scale(t.slice_dim(rois, 1, k, k + 1), scale) for k in (low, high))
         length = t.maximum(t.sub(end, start), t.like(start, 1))
         step = (np.arange(table_of(count * ratio)) + 0.5) / ratio / count
-        at = t.add(start, t.mul(length, t.array(step.reshape(1, -1), t.dtype(rois))))
-        places.append(at)
-    rows = t.broadcast_to(t.reshape(places[0], (n, ph * ratio, 1)), (n, ph * ratio, pw * ratio))
-    columns = t.broadcast_to(t.reshape(places[1], (n, 1, pw * ratio)), (n, ph * ratio, pw * ratio))
-    inside = None
-    for v, size in ((rows, h), (columns, w)):
-        here = t.binary("and", t.compare("GE", v, t.like(v, -1)), t.compare("LE", v, t.like(v, size)))
-        inside = here if inside is None else t.binary("and", inside, here)
-    assert inside is not None
-    rows = t.minimum(t.maximum(rows, t.like(rows, 0)), t.like(rows, h - 1))
-    columns = t.minimum(t.maximum(columns, t.like(columns, 0)), t.like(columns, w - 1))
-    values = sampled(t, images, rows, columns, "bilinear")
-    values = t.select(t.reshape(inside, (n, 1, *t.shape(inside)[1:])), values, t.like(values, 0))
-    cells = t.reshape(values, (n, c, ph, ratio, pw, ratio))
+        places.append(t.add(start, t.mul(length, t.array(step.reshape(1, -1), t.dtype(rois)))))
+    cells = cells_of(t, images, places, (n, c, ph, ratio, pw, ratio), lambda y, z: sampled(t, images, y, z, "bilinear"))
     made = t.mean(cells, [3, 5]) if a.mode in ("avg", b"avg") else t.max(cells, [3, 5])
     return t.to_layout(made, "NCHW", a.layout)
+
+
+def cells_of(t: Relay, images: Node, places: Sequence[Node], cells: tuple[int, ...], read: Callable[[Node, Node], Node]) -> Node:
+    """The samples in the cells of regions (N, C, rows, samples, columns, samples) at places (N, down) and (N, across); 0 outside."""
+    n, (h, w) = cells[0], t.shape(images)[2:]
+    size = (n, cells[2] * cells[3], cells[4] * cells[5])
+    y = t.broadcast_to(t.reshape(places[0], (n, size[1], 1)), size)
+    z = t.broadcast_to(t.reshape(places[1], (n, 1, size[2])), size)
+    both = (y, h), (z, w)
+    inside = t.binary("and", *(t.binary("and", t.compare("GE", v, t.like(v, -1)), t.compare("LE", v, t.like(v, k))) for v, k in both))
+    values = read(*(t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, k - 1)) for v, k in both))
+    return t.reshape(t.select(t.reshape(inside, (n, 1, *size[1:])), values, t.like(values, 0)), cells)
 
 
 @operator("vision.get_valid_counts(data: 3d, score_threshold; score_threshold=0.0, id_index=0, score_index=1)")
@@ -136,14 +132,10 @@ def roi_pool(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
     x = t.to_layout(x, a.layout, "NCHW")
     _, c, *sizes = t.shape(x)
     r = t.shape(rois)[0]
-
-    def column(k: int) -> Node:
-        return t.reshape(t.slice_dim(rois, 1, k, k + 1), (r, 1))
-
-    images = t.take(x, t.convert(t.reshape(column(0), (r,)), S64), 0)
+    images = t.take(x, t.convert(t.reshape(t.slice_dim(rois, 1, 0, 1), (r,)), S64), 0)
     inside = []  # (R, cells, pixels) of rows and of columns
     for low, high, cells, size in ((2, 4, each(a.pooled_size, 2)[0], sizes[0]), (1, 3, each(a.pooled_size, 2)[1], sizes[1])):
-        start, end = (t.unary("round-nearest-afz", t.scale(column(k), float(a.spatial_scale))) for k in (low, high))
+        start, end = (t.unary("round-nearest-afz", t.scale(t.slice_dim(rois, 1, k, k + 1), float(a.spatial_scale))) for k in (low, high))
         length = t.maximum(t.plus(t.sub(end, start), 1), t.like(start, 1))
         step = t.scale(length, 1.0 / cells) if cells & (cells - 1) == 0 else t.div(length, t.like(length, cells))
         number = t.array(np.arange(table_of(cells)).reshape(1, -1), t.dtype(rois))

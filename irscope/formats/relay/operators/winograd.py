@@ -12,7 +12,8 @@ from typing import Any
 
 from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
-from irscope.formats.relay.operators.convolution import SPATIAL
+from irscope.formats.relay.operators.convolution import SPATIAL, attributes
+from irscope.formats.sampling import product_along
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S64
 from irscope.lazy import np
@@ -66,10 +67,7 @@ def matrices(tile: int, kernel: int) -> tuple[Any, Any, Any]:
 
 def _along(t: Relay, x: Node, matrix: object, axis: int) -> Node:
     """A dimension multiplied by a matrix (old, new), in place."""
-    rank = t.rank(x)
-    made = t.dot(x, t.array(matrix, t.dtype(x)), ([axis], [0]))
-    order = [*range(axis), rank - 1, *range(axis, rank - 1)]
-    return t.transpose(made, order)
+    return product_along(t, x, axis, t.array(matrix, t.dtype(x)))
 
 
 @operator("nn.contrib_conv2d_winograd_weight_transform(weight: 4d; tile_size!)", kind=C)
@@ -165,10 +163,8 @@ def _convolution(n: int) -> None:
         return t.to_layout(made, letters, str(a.out_layout or data))
 
     build.__doc__ = "A convolution whose kernel is already in Winograd's domain."
-    ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
-    operator(f"nn.contrib_conv{n}d_winograd_without_weight_transform(data: {n + 2}d+, weight: {n + 2}d+; tile_size!, strides=[{ones}], "
-             f"padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={letters!r}, "
-             f"kernel_layout={'OI' + SPATIAL[n]!r}, out_layout='', out_dtype=None)", kind=C)(build)
+    operator(f"nn.contrib_conv{n}d_winograd_without_weight_transform(data: {n + 2}d+, weight: {n + 2}d+; tile_size!, "
+             f"{attributes(n, letters, 'OI' + SPATIAL[n])})", kind=C)(build)
 
 
 def _kernel(t: Relay, a: Attributes, x: Node, w: Node, n: int, channels_first: bool) -> tuple[Node, int]:

@@ -7,19 +7,20 @@
 A ``pure`` operator takes nodes and returns nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``)
 follow from it. A ``view`` returns a View: how to read it from its base and write it back, and its strides. An ``alias`` takes the layout of
 its operand, and says whether torch returns a view, a copy, or the operand itself. A ``raw`` operator takes handles and the running
-program. To add operators, write them in a family file here; everything else follows from the declaration. Where the strides of the result
-are known, add its name to a list in ``layouts.py``.
+program. What a function takes after a ``*`` is found by its name in the schema, so that one function does for schemas of other orders;
+arguments that it does not name change no result. To add operators, write them in a family file here; everything else follows from the
+declaration. Where the strides of the result are known, add its name to a list in ``layouts.py``.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
 from typing import Any, TypeVar
 
 from irscope.formats.families import import_families
 from irscope.formats.torchscript.drawing import drawing
-from irscope.formats.torchscript.schema import Overload, Overloads, parse_schema
+from irscope.formats.torchscript.schema import Overload, Overloads, Schema, parse_schema
 from irscope.graph import Effect, Kind, Op
 from irscope.ops.registry import declare, lookup_declared
 
@@ -64,9 +65,24 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: 
                     family = FAMILIES.get(function.__module__.rpartition(".")[2], "")
                     declare(Op(name, "torchscript", doc or text, Kind.OPAQUE, effect, expand=function, work=work or family or "custom",
                                traits=frozenset(traits.split()), acts=drawing(schema) if draws else None))
-            found.choices.append(Overload(schema, function, style))
+            found.choices.append(Overload(schema, _by_name(schema, function, 2 if style == "alias" else 1), style))
         return function
     return enter
+
+
+def _by_name(schema: Schema, function: Callable[..., Any], before: int) -> Callable[..., Any]:
+    """A function that takes the arguments of a schema in order, with ``before`` others in front of all but the first of them."""
+    code = function.__code__
+    if not code.co_kwonlyargcount:
+        return function
+    count = code.co_argcount
+    named = code.co_varnames[count:count + code.co_kwonlyargcount]
+    places = {argument.name: before + i for i, argument in enumerate(schema.arguments) if argument.name in named}
+
+    @wraps(function)
+    def ordered(*given: Any) -> Any:
+        return function(*given[:count], **{name: given[at] for name, at in places.items()})
+    return ordered
 
 
 def view(*schemas: str) -> Callable[[F], F]:

@@ -1,6 +1,8 @@
 """Gradients of activations and of softmax: the gradient of the loss by the input, from that by the output."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from math import pi, sqrt
 
 from irscope.formats.torchscript.operators import operator
@@ -27,17 +29,26 @@ def tanh_backward(t: Torch, grad: Node, y: Node) -> Node:
     return computed(t, lambda g, v: t.mul(g, t.sub(t.like(v, 1), t.mul(v, v))), grad, y)
 
 
-@operator("silu_backward(Tensor grad_output, Tensor self)")
-def silu_backward(t: Torch, grad: Node, x: Node) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        s = t.unary("logistic", v)
-        return t.mul(g, t.mul(s, t.plus(t.mul(v, t.sub(t.like(s, 1), s)), 1)))
-    return computed(t, slope, grad, x)
+def _of_pair(*schemas: str) -> Callable[[Callable[..., Node]], Callable[..., Node]]:
+    """Declare a function of a gradient and another tensor, which it gets in their common type, half types as float32."""
+    def enter(function: Callable[..., Node]) -> Callable[..., Node]:
+        @operator(*schemas)
+        @wraps(function)
+        def wide(t: Torch, grad: Node, x: Node, *rest: object) -> Node:
+            return computed(t, lambda g, v: function(t, g, v, *rest), grad, x)
+        return wide
+    return enter
 
 
-@operator("gelu_backward(Tensor grad_output, Tensor self, *, str approximate=\"none\")")
-def gelu_backward(t: Torch, grad: Node, x: Node, approximate: str) -> Node:
-    def by_tanh(g: Node, v: Node) -> Node:
+@_of_pair("silu_backward(Tensor grad_output, Tensor self)")
+def silu_backward(t: Torch, g: Node, v: Node) -> Node:
+    s = t.unary("logistic", v)
+    return t.mul(g, t.mul(s, t.plus(t.mul(v, t.sub(t.like(s, 1), s)), 1)))
+
+
+@_of_pair("gelu_backward(Tensor grad_output, Tensor self, *, str approximate=\"none\")")
+def gelu_backward(t: Torch, g: Node, v: Node, approximate: str) -> Node:
+    if approximate == "tanh":
         beta, kappa = sqrt(2 / pi), 0.044715
         square = t.mul(v, v)
         inner = t.unary("tanh", t.scale(t.mul(v, t.plus(t.scale(square, kappa), 1)), beta))
@@ -45,21 +56,16 @@ def gelu_backward(t: Torch, grad: Node, x: Node, approximate: str) -> Node:
         slope = t.scale(t.plus(t.scale(square, 3 * kappa), 1), beta)
         right = t.mul(t.scale(t.mul(v, t.sub(t.like(v, 1), t.mul(inner, inner))), 0.5), slope)
         return t.mul(g, t.add(left, right))
-
-    def by_erf(g: Node, v: Node) -> Node:
-        below = t.scale(t.plus(t.unary("erf", t.scale(v, sqrt(0.5))), 1), 0.5)
-        density = t.scale(t.unary("exponential", t.scale(t.mul(v, v), -0.5)), 1 / sqrt(2 * pi))
-        return t.mul(g, t.add(below, t.mul(v, density)))
-    return computed(t, by_tanh if approximate == "tanh" else by_erf, grad, x)
+    below = t.scale(t.plus(t.unary("erf", t.scale(v, sqrt(0.5))), 1), 0.5)
+    density = t.scale(t.unary("exponential", t.scale(t.mul(v, v), -0.5)), 1 / sqrt(2 * pi))
+    return t.mul(g, t.add(below, t.mul(v, density)))
 
 
-@operator("mish_backward(Tensor grad_output, Tensor self)")
-def mish_backward(t: Torch, grad: Node, x: Node) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        soft = t.unary("tanh", t.unary("log-plus-one", t.unary("exponential", v)))
-        sigmoid = t.unary("logistic", v)
-        return t.mul(g, t.add(soft, t.mul(t.mul(v, sigmoid), t.sub(t.like(soft, 1), t.mul(soft, soft)))))
-    return computed(t, slope, grad, x)
+@_of_pair("mish_backward(Tensor grad_output, Tensor self)")
+def mish_backward(t: Torch, g: Node, v: Node) -> Node:
+    soft = t.unary("tanh", t.unary("log-plus-one", t.unary("exponential", v)))
+    sigmoid = t.unary("logistic", v)
+    return t.mul(g, t.add(soft, t.mul(t.mul(v, sigmoid), t.sub(t.like(soft, 1), t.mul(soft, soft)))))
 
 
 @operator("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result)")
@@ -73,9 +79,9 @@ def elu_backward(t: Torch, grad: Node, alpha: float, scale: float, input_scale: 
     return computed(t, slope, grad, x)
 
 
-@operator("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result)")
-def leaky_relu_backward(t: Torch, grad: Node, x: Node, slope: float, of_result: bool) -> Node:
-    return computed(t, lambda g, v: t.select(t.compare("GT", v, t.like(v, 0)), g, t.scale(g, slope)), grad, x)
+@_of_pair("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result)")
+def leaky_relu_backward(t: Torch, g: Node, v: Node, slope: float, of_result: bool) -> Node:
+    return t.select(t.compare("GT", v, t.like(v, 0)), g, t.scale(g, slope))
 
 
 @operator("rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, "
@@ -92,56 +98,37 @@ def threshold_backward(t: Torch, grad: Node, x: Node, limit: float) -> Node:
     return computed(t, lambda g, v: t.select(t.compare("LE", v, t.like(v, limit)), t.like(g, 0), g), grad, x)
 
 
-@operator("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)")
-def hardtanh_backward(t: Torch, grad: Node, x: Node, low: float, high: float) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        outside = t.binary("or", t.compare("LE", v, t.like(v, low)), t.compare("GE", v, t.like(v, high)))
-        return t.select(outside, t.like(g, 0), g)
-    return computed(t, slope, grad, x)
+@_of_pair("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)")
+def hardtanh_backward(t: Torch, g: Node, v: Node, low: float, high: float) -> Node:
+    outside = t.binary("or", t.compare("LE", v, t.like(v, low)), t.compare("GE", v, t.like(v, high)))
+    return t.select(outside, t.like(g, 0), g)
 
 
-@operator("hardsigmoid_backward(Tensor grad_output, Tensor self)")
-def hardsigmoid_backward(t: Torch, grad: Node, x: Node) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        inside = t.binary("and", t.compare("GT", v, t.like(v, -3)), t.compare("LT", v, t.like(v, 3)))
-        return where_inside(t, inside, t.scale(g, 1 / 6))
-    return computed(t, slope, grad, x)
+@_of_pair("hardsigmoid_backward(Tensor grad_output, Tensor self)")
+def hardsigmoid_backward(t: Torch, g: Node, v: Node) -> Node:
+    inside = t.binary("and", t.compare("GT", v, t.like(v, -3)), t.compare("LT", v, t.like(v, 3)))
+    return where_inside(t, inside, t.scale(g, 1 / 6))
 
 
-@operator("hardswish_backward(Tensor grad_output, Tensor self)")
-def hardswish_backward(t: Torch, grad: Node, x: Node) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        middle = t.mul(g, t.plus(t.scale(v, 1 / 3), 0.5))
-        inside = t.select(t.compare("LT", v, t.like(v, 3)), middle, g)
-        return t.select(t.compare("LE", v, t.like(v, -3)), t.like(g, 0), inside)
-    return computed(t, slope, grad, x)
+@_of_pair("hardswish_backward(Tensor grad_output, Tensor self)")
+def hardswish_backward(t: Torch, g: Node, v: Node) -> Node:
+    middle = t.mul(g, t.plus(t.scale(v, 1 / 3), 0.5))
+    inside = t.select(t.compare("LT", v, t.like(v, 3)), middle, g)
+    return t.select(t.compare("LE", v, t.like(v, -3)), t.like(g, 0), inside)
 
 
-def _shrink(t: Torch, grad: Node, x: Node, bound: float) -> Node:
-    """Zero between the bounds."""
-    def slope(g: Node, v: Node) -> Node:
-        between = t.binary("and", t.compare("GE", v, t.like(v, -bound)), t.compare("LE", v, t.like(v, bound)))
-        return t.select(between, t.like(g, 0), g)
-    return computed(t, slope, grad, x)
+@_of_pair("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd)",
+          "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd)")
+def shrink_backward(t: Torch, g: Node, v: Node, bound: float) -> Node:
+    between = t.binary("and", t.compare("GE", v, t.like(v, -bound)), t.compare("LE", v, t.like(v, bound)))
+    return t.select(between, t.like(g, 0), g)
 
 
-@operator("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd)")
-def hardshrink_backward(t: Torch, grad: Node, x: Node, bound: float) -> Node:
-    return _shrink(t, grad, x, bound)
-
-
-@operator("softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd)")
-def softshrink_backward(t: Torch, grad: Node, x: Node, bound: float) -> Node:
-    return _shrink(t, grad, x, bound)
-
-
-@operator("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)")
-def softplus_backward(t: Torch, grad: Node, x: Node, beta: float, limit: float) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        scaled = t.scale(v, beta)
-        e = t.unary("exponential", scaled)
-        return t.select(t.compare("GT", scaled, t.like(v, limit)), g, t.div(t.mul(g, e), t.plus(e, 1)))
-    return computed(t, slope, grad, x)
+@_of_pair("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)")
+def softplus_backward(t: Torch, g: Node, v: Node, beta: float, limit: float) -> Node:
+    scaled = t.scale(v, beta)
+    e = t.unary("exponential", scaled)
+    return t.select(t.compare("GT", scaled, t.like(v, limit)), g, t.div(t.mul(g, e), t.plus(e, 1)))
 
 
 @operator("log_sigmoid_forward(Tensor self)")
@@ -152,25 +139,21 @@ def log_sigmoid_forward(t: Torch, x: Node) -> tuple[Node, Node]:
     return t.convert(log_sigmoid(t, wide), t.dtype(x)), t.convert(small, t.dtype(x))
 
 
-@operator("log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer)")
-def log_sigmoid_backward(t: Torch, grad: Node, x: Node, buffer: Node) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        e = t.unary("exponential", t.unary("negate", t.unary("abs", v)))
-        negative = t.compare("LT", v, t.like(v, 0))
-        most = t.select(negative, t.like(v, 1), t.like(v, 0))
-        sign = t.select(negative, t.like(v, 1), t.like(v, -1))
-        return t.mul(g, t.sub(most, t.mul(sign, t.div(e, t.plus(e, 1)))))
-    return computed(t, slope, grad, x)
+@_of_pair("log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer)")
+def log_sigmoid_backward(t: Torch, g: Node, v: Node, buffer: Node) -> Node:
+    e = t.unary("exponential", t.unary("negate", t.unary("abs", v)))
+    negative = t.compare("LT", v, t.like(v, 0))
+    most = t.select(negative, t.like(v, 1), t.like(v, 0))
+    sign = t.select(negative, t.like(v, 1), t.like(v, -1))
+    return t.mul(g, t.sub(most, t.mul(sign, t.div(e, t.plus(e, 1)))))
 
 
-@operator("logit_backward(Tensor grad_output, Tensor self, float? eps=None)")
-def logit_backward(t: Torch, grad: Node, x: Node, eps: float | None) -> Node:
-    def slope(g: Node, v: Node) -> Node:
-        low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
-        inside = t.binary("and", t.compare("GE", v, t.like(v, low)), t.compare("LE", v, t.like(v, high)))
-        made = t.div(g, t.mul(v, t.sub(t.like(v, 1), v)))
-        return t.select(inside, made, t.like(v, float("nan") if eps is None else 0))
-    return computed(t, slope, grad, x)
+@_of_pair("logit_backward(Tensor grad_output, Tensor self, float? eps=None)")
+def logit_backward(t: Torch, g: Node, v: Node, eps: float | None) -> Node:
+    low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
+    inside = t.binary("and", t.compare("GE", v, t.like(v, low)), t.compare("LE", v, t.like(v, high)))
+    made = t.div(g, t.mul(v, t.sub(t.like(v, 1), v)))
+    return t.select(inside, made, t.like(v, float("nan") if eps is None else 0))
 
 
 @operator("glu_backward(Tensor grad_output, Tensor self, int dim)")

@@ -74,14 +74,14 @@ def floor_divide(t: Torch, x: Node, y: object) -> Node:
     if t.dtype(x).is_float:
         # As c10::div_floor_floating: exact where the plain quotient would round up to an integer.
         rest = t.binary("remainder", x, y)
-        quotient = t.div(t.sub(x, rest), y)
-        adjust = t.binary("and", t.compare("NE", rest, t.like(rest, 0)),
-                          t.compare("NE", t.compare("LT", rest, t.like(rest, 0)), t.compare("LT", y, t.like(y, 0))))
-        quotient = t.select(adjust, t.plus(quotient, -1), quotient)
-        whole = t.unary("round-nearest-even", quotient)
+        whole = t.unary("round-nearest-even", _lowered(t, t.div(t.sub(x, rest), y), rest, y))
         return t.select(t.compare("EQ", y, t.like(y, 0)), t.div(x, y), whole)
     quotient = t.div(x, y)
-    rest = t.sub(x, t.mul(quotient, y))
+    return _lowered(t, quotient, t.sub(x, t.mul(quotient, y)), y)
+
+
+def _lowered(t: Torch, quotient: Node, rest: Node, y: Node) -> Node:
+    """A quotient, one less where there is a rest of another sign than the divisor."""
     adjust = t.binary("and", t.compare("NE", rest, t.like(rest, 0)),
                       t.compare("NE", t.compare("LT", rest, t.like(rest, 0)), t.compare("LT", y, t.like(y, 0))))
     return t.select(adjust, t.plus(quotient, -1), quotient)

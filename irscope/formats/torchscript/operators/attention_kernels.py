@@ -87,10 +87,13 @@ def flash_for_cpu(t: Torch, q: Node, k: Node, v: Node, p: float, causal: bool, m
 
 
 @operator(f"_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, {QKV}, Tensor out, Tensor logsumexp, float dropout_p, "
-          "bool is_causal, *, Tensor? attn_mask=None, float? scale=None)")
-def flash_for_cpu_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, made: Node, logs: Node, p: float, causal: bool,
-                           mask: Node | None, scale: float | None) -> tuple[Node, Node, Node]:
-    return gradients(t, grad, (q, k, v), made, logs, Masking(mask, causal, scale))[:3]
+          "bool is_causal, *, Tensor? attn_mask=None, float? scale=None)",
+          f"_scaled_dot_product_flash_attention_backward(Tensor grad_out, {QKV}, Tensor out, Tensor logsumexp, Tensor? cum_seq_q, "
+          "Tensor? cum_seq_k, int max_q, int max_k, float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, "
+          "float? scale=None)")
+def flash_for_cpu_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, made: Node, logs: Node, *, is_causal: bool,
+                           attn_mask: Node | None = None, scale: float | None) -> tuple[Node, Node, Node]:
+    return gradients(t, grad, (q, k, v), made, logs, Masking(attn_mask, is_causal, scale))[:3]
 
 
 @operator(f"_scaled_dot_product_attention_math({QKV}, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, "
@@ -122,14 +125,6 @@ def flash(t: Torch, q: Node, k: Node, v: Node, p: float, causal: bool, debug: bo
     return made, t.convert(logs, F32), None, None, t.shape(q)[-2], t.shape(k)[-2], state, t.full((), 0, U64), t.full((0,), 0, t.dtype(q))
 
 
-@operator(f"_scaled_dot_product_flash_attention_backward(Tensor grad_out, {QKV}, Tensor out, Tensor logsumexp, Tensor? cum_seq_q, "
-          "Tensor? cum_seq_k, int max_q, int max_k, float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, "
-          "float? scale=None)")
-def flash_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, made: Node, logs: Node, starts_q: object, starts_k: object, most_q: int,
-                   most_k: int, p: float, causal: bool, seed: object, offset: object, scale: float | None) -> tuple[Node, Node, Node]:
-    return gradients(t, grad, (q, k, v), made, logs, Masking(None, causal, scale))[:3]
-
-
 @operator(f"_scaled_dot_product_efficient_attention({QKV}, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, "
           "bool is_causal=False, *, float? scale=None)")
 def efficient(t: Torch, q: Node, k: Node, v: Node, bias: Node | None, wanted: bool, p: float, causal: bool,
@@ -147,12 +142,15 @@ def efficient(t: Torch, q: Node, k: Node, v: Node, bias: Node | None, wanted: bo
 
 @operator(f"_scaled_dot_product_efficient_attention_backward(Tensor grad_out_, {QKV}, Tensor? attn_bias, Tensor out, Tensor logsumexp, "
           "Tensor philox_seed, Tensor philox_offset, float dropout_p, bool[4] grad_input_mask, bool is_causal=False, *, "
-          "float? scale=None)")
-def efficient_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, bias: Node | None, made: Node, logs: Node, seed: object,
-                       offset: object, p: float, wanted: list[bool], causal: bool, scale: float | None) -> tuple[Node | None, ...]:
-    *by_qkv, by_scores = gradients(t, grad, (q, k, v), made, logs, Masking(bias, causal, scale))
-    by_bias = t.convert(summed_to(t, by_scores, t.shape(bias)), t.dtype(bias)) if bias is not None and wanted[3] else None
-    return (*(g if on else None for g, on in zip(by_qkv, wanted, strict=False)), by_bias)
+          "float? scale=None)",
+          f"_scaled_dot_product_fused_attention_overrideable_backward(Tensor grad_out, {QKV}, Tensor? attn_bias, "
+          "bool[4] grad_input_mask, Tensor out, Tensor logsumexp, Tensor? cum_seq_q, Tensor? cum_seq_k, int max_q, int max_k, "
+          "float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, float? scale=None)")
+def efficient_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, bias: Node | None, *, out: Node, logsumexp: Node,
+                       grad_input_mask: list[bool], is_causal: bool, scale: float | None) -> tuple[Node | None, ...]:
+    *by_qkv, by_scores = gradients(t, grad, (q, k, v), out, logsumexp, Masking(bias, is_causal, scale))
+    by_bias = t.convert(summed_to(t, by_scores, t.shape(bias)), t.dtype(bias)) if bias is not None and grad_input_mask[3] else None
+    return (*(g if on else None for g, on in zip(by_qkv, grad_input_mask, strict=False)), by_bias)
 
 
 @operator(f"_scaled_dot_product_cudnn_attention({QKV}, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, "
@@ -167,11 +165,10 @@ def cudnn(t: Torch, q: Node, k: Node, v: Node, bias: Node | None, wanted: bool, 
 @operator(f"_scaled_dot_product_cudnn_attention_backward(Tensor grad_out, {QKV}, Tensor out, Tensor logsumexp, Tensor philox_seed, "
           "Tensor philox_offset, Tensor attn_bias, Tensor? cum_seq_q, Tensor? cum_seq_k, int max_q, int max_k, float dropout_p, "
           "bool is_causal, *, float? scale=None)")
-def cudnn_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, made: Node, logs: Node, seed: object, offset: object, bias: Node | None,
-                   starts_q: object, starts_k: object, most_q: int, most_k: int, p: float, causal: bool,
+def cudnn_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, made: Node, logs: Node, *, attn_bias: Node | None, is_causal: bool,
                    scale: float | None) -> tuple[Node, Node, Node]:
     logs = t.reshape(logs, t.shape(logs)[:-1]) if t.rank(logs) == t.rank(q) else logs
-    return gradients(t, grad, (q, k, v), made, logs, Masking(bias, causal, scale))[:3]
+    return gradients(t, grad, (q, k, v), made, logs, Masking(attn_bias, is_causal, scale))[:3]
 
 
 @operator(f"_scaled_dot_product_fused_attention_overrideable({QKV}, Tensor? attn_bias=None, float dropout_p=0.0, bool is_causal=False, "
@@ -181,12 +178,3 @@ def overrideable(t: Torch, q: Node, k: Node, v: Node, bias: Node | None, p: floa
     made, logs = attended(t, q, k, v, p, Masking(bias, causal, scale))
     sizes = (None, None, t.shape(q)[-2], t.shape(k)[-2])
     return made, t.convert(logs, F32), *sizes, _state(t), _state(t), _nothing(t)
-
-
-@operator(f"_scaled_dot_product_fused_attention_overrideable_backward(Tensor grad_out, {QKV}, Tensor? attn_bias, "
-          "bool[4] grad_input_mask, Tensor out, Tensor logsumexp, Tensor? cum_seq_q, Tensor? cum_seq_k, int max_q, int max_k, "
-          "float dropout_p, bool is_causal, Tensor philox_seed, Tensor philox_offset, *, float? scale=None)")
-def overrideable_backward(t: Torch, grad: Node, q: Node, k: Node, v: Node, bias: Node | None, wanted: list[bool], made: Node, logs: Node,
-                          starts_q: object, starts_k: object, most_q: int, most_k: int, p: float, causal: bool, seed: object,
-                          offset: object, scale: float | None) -> tuple[Node | None, ...]:
-    return efficient_backward(t, grad, q, k, v, bias, made, logs, seed, offset, p, wanted, causal, scale)

@@ -27,6 +27,9 @@ def clone(t: Torch, x: Node, memory: object = None) -> Node:
     return x
 
 
+HOW = "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None"
+
+
 def cast(t: Torch, x: Node, at: Strided | None, dtype: DType, copy: bool = False, memory_format: int | None = None) -> Decision:
     """``to``: the tensor itself where it already has the type and the memory format, unless a copy is requested."""
     kept = memory_format in (None, PRESERVE_FORMAT)
@@ -46,59 +49,25 @@ def converted(t: Torch, x: Node, dtype: DType) -> Node:
     return t.convert(t.convert(x, S64) if dtype is U8 and t.dtype(x).is_float else x, dtype)
 
 
-@alias("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)",
-       traits="cast")
-def to_dtype(t: Torch, x: Node, at: Strided | None, dtype: int, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
-    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
-
-
-@alias("to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-       "MemoryFormat? memory_format=None)")
-def to_device(t: Torch, x: Node, at: Strided | None, device: object, dtype: int, non_blocking: bool, copy: bool,
-              memory_format: int | None) -> Decision:
-    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
-
-
-@alias("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
-def to_other(t: Torch, x: Node, at: Strided | None, other: Node, non_blocking: bool, copy: bool, memory_format: int | None) -> Decision:
-    return cast(t, x, at, t.dtype(other), copy, memory_format)
-
-
-@alias("type_as(Tensor(a) self, Tensor other)", traits="cast")
-def type_as(t: Torch, x: Node, at: Strided | None, other: Node) -> Decision:
-    return cast(t, x, at, t.dtype(other))
-
-
-@alias("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-       "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None)")
-def to_layout(t: Torch, x: Node, at: Strided | None, dtype: int | None, layout: object, device: object, pin: object, non_blocking: bool,
-              copy: bool, memory_format: int | None) -> Decision:
-    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy, memory_format)
-
-
-@alias("to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False)")
-def to_prim(t: Torch, x: Node, at: Strided | None, device: object, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
-    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy)
-
-
-@alias("to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False)")
-def to_prim_dtype(t: Torch, x: Node, at: Strided | None, dtype: int | None, non_blocking: bool, copy: bool) -> Decision:
-    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)), copy)
+@alias(f"to.dtype(Tensor(a) self, ScalarType dtype, {HOW})", f"to.device(Tensor(a) self, Device device, ScalarType dtype, {HOW})",
+       f"to.other(Tensor(a) self, Tensor other, {HOW})", "type_as(Tensor(a) self, Tensor other)",
+       "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+       f"{HOW})", "to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False)",
+       "to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False)", traits="cast")
+def to(t: Torch, x: Node, at: Strided | None, *, dtype: int | None = None, other: Node | None = None, copy: bool = False,
+       memory_format: int | None = None) -> Decision:
+    return cast(t, x, at, t.dtype_number(dtype, t.dtype(x)) if other is None else t.dtype(other), copy, memory_format)
 
 
 @alias("to_dense(Tensor(a) self, ScalarType? dtype=None, *, bool? masked_grad=None)")
-def to_dense(t: Torch, x: Node, at: Strided | None, dtype: int | None, masked: object) -> Decision:
+def to_dense(t: Torch, x: Node, at: Strided | None, dtype: int | None, *rest: object) -> Decision:
     """The tensor itself, or a copy of one in oneDNN's layout, which the text does not state."""
     made = cast(t, x, at, t.dtype_number(dtype, t.dtype(x)))
     return Unsure(x) if made is ITSELF else made
 
 
-@operator("to_mkldnn(Tensor self, ScalarType? dtype=None)")
-def to_mkldnn(t: Torch, x: Node, dtype: int | None) -> Node:
-    return converted(t, x, t.dtype_number(dtype, t.dtype(x)))
-
-
-@operator("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+@operator("to_mkldnn(Tensor self, ScalarType? dtype=None)",
+          "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
           "bool non_blocking=False, MemoryFormat? memory_format=None)")
 def to_copy(t: Torch, x: Node, dtype: int | None, *rest: object) -> Node:
     return converted(t, x, t.dtype_number(dtype, t.dtype(x)))

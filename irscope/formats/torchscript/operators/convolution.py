@@ -32,24 +32,16 @@ class SpatialGeometry:
 
 def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry) -> Node:
     """A convolution over the last dimensions; a missing batch dimension is added and removed again."""
-    t.alike(x, w, bias)
-    n = len(t.shape_of(w, 2)) - 2
-    single = t.rank(x) == n + 1
-    if single:
-        x = t.unsqueeze(x, 0)
+    x, n, single = _begin(t, x, w, bias)
     pads = tuple((p, p) if isinstance(p, int) else p for p in each(at.padding, n))
     window = Window.make(t.shape(w)[2:], each(at.stride, n), pads, rhs_dilate=each(at.dilation, n))
     y = t.conv(x, w, _dims(n, False), window, at.groups)
     return _finish(t, y, bias, n, single)
 
 
-def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry, output_padding: Sequence[int]) -> Node:
+def convolve_back(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry, output_padding: Sequence[int]) -> Node:
     """The gradient of a convolution: the input dilated by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
-    t.alike(x, w, bias)
-    n = len(t.shape_of(w, 2)) - 2
-    single = t.rank(x) == n + 1
-    if single:
-        x = t.unsqueeze(x, 0)
+    x, n, single = _begin(t, x, w, bias)
     stride, padding, dilation, extra = (each(v, n) for v in (at.stride, at.padding, at.dilation, output_padding))
     size, groups = t.shape(w)[2:], at.groups
     pads = tuple((d * (k - 1) - p, d * (k - 1) - p + o) for k, p, d, o in zip(size, padding, dilation, extra, strict=True))
@@ -59,6 +51,14 @@ def transposed(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometr
         w = t.reshape(t.swap(w, 0, 1), (i // groups, groups * o, *k))
     window = Window.make(size, (1,) * n, pads, stride, dilation, (True,) * n)
     return _finish(t, t.conv(x, w, _dims(n, True), window, groups), bias, n, single)
+
+
+def _begin(t: Torch, x: Node, w: Node, bias: Node | None) -> tuple[Node, int, bool]:
+    """The input with a batch dimension, the number of spatial dimensions, and whether the batch was missing."""
+    t.alike(x, w, bias)
+    n = len(t.shape_of(w, 2)) - 2
+    single = t.rank(x) == n + 1
+    return t.unsqueeze(x, 0) if single else x, n, single
 
 
 def _finish(t: Torch, y: Node, bias: Node | None, n: int, single: bool) -> Node:
@@ -75,46 +75,30 @@ def each(values: Sequence[Any], n: int) -> tuple[Any, ...]:
 
 
 CONVOLUTION = ("Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, "
-               "int[] output_padding, "
-               "int groups")
+               "int[] output_padding, int groups")
 
 
 @operator(f"_convolution({CONVOLUTION}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32)",
-          f"_convolution.deprecated({CONVOLUTION}, bool benchmark, bool deterministic, bool cudnn_enabled)", f"convolution({CONVOLUTION})")
-def convolution(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int], back: bool,
-                output_padding: list[int], groups: int, *rest: object) -> Node:
-    if back:
-        return transposed(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups), output_padding)
-    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
+          f"_convolution.deprecated({CONVOLUTION}, bool benchmark, bool deterministic, bool cudnn_enabled)", f"convolution({CONVOLUTION})",
+          *(f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, int[{n}] padding=0, int[{n}] dilation=1, "
+            "int groups=1)" for n in (1, 2, 3)),
+          "mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)")
+def convolution(t: Torch, x: Node, w: Node, *, bias: Node | None, stride: list[int], padding: list[int], dilation: list[int], groups: int,
+                transposed: bool = False, output_padding: Sequence[int] = ()) -> Node:
+    at = SpatialGeometry(stride, padding, dilation, groups)
+    return convolve_back(t, x, w, bias, at, output_padding) if transposed else convolve(t, x, w, bias, at)
 
 
-def _spelled(n: int) -> None:
-    @operator(f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, int[{n}] padding=0, int[{n}] dilation=1, "
-              "int groups=1)")
-    def conv(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Node:
-        return convolve(t, x, w, bias, SpatialGeometry(_list(stride), _list(padding), _list(dilation), groups))
-
-    @operator(f"conv{n}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, str padding=\"valid\", "
-              f"int[{n}] dilation=1, int groups=1)")
-    def conv_padding(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: str, dilation: Any, groups: int) -> Node:
-        return convolution_mode(t, x, w, bias, _list(stride), padding, _list(dilation), groups)
-
-    @operator(f"conv_transpose{n}d{'.input' if n > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, "
-              f"int[{n}] padding=0, int[{n}] output_padding=0, int groups=1, int[{n}] dilation=1)")
-    def conv_transpose(t: Torch, x: Node, w: Node, bias: Node | None, stride: Any, padding: Any, output_padding: Any, groups: int,
-                       dilation: Any) -> Node:
-        return transposed(t, x, w, bias, SpatialGeometry(_list(stride), _list(padding), _list(dilation), groups), _list(output_padding))
+@operator(*(f"conv_transpose{n}d{'.input' if n > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, "
+            f"int[{n}] padding=0, int[{n}] output_padding=0, int groups=1, int[{n}] dilation=1)" for n in (1, 2, 3)))
+def conv_transpose(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: list[int], output_padding: list[int],
+                   groups: int, dilation: list[int]) -> Node:
+    return convolve_back(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups), output_padding)
 
 
-def _list(value: int | list[int]) -> list[int]:
-    return [value] if isinstance(value, int) else value
-
-
-for _n in (1, 2, 3):
-    _spelled(_n)
-
-
-@operator("_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups)")
+@operator("_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups)",
+          *(f"conv{n}d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[{n}] stride=1, str padding=\"valid\", "
+            f"int[{n}] dilation=1, int groups=1)" for n in (1, 2, 3)))
 def convolution_mode(t: Torch, x: Node, w: Node, bias: Node | None, stride: list[int], padding: str, dilation: list[int],
                      groups: int) -> Node:
     """``same`` puts the odd element of padding at the end."""
@@ -143,12 +127,6 @@ def convolution_add_relu(t: Torch, x: Node, w: Node, z: Node, alpha: float | Non
     made = convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
     made = t.add(made, z if alpha is None else t.scale(z, alpha))
     return t.maximum(made, t.like(made, 0))
-
-
-@operator("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, int[] dilation, int groups)")
-def mkldnn_convolution(t: Torch, x: Node, w: Node, bias: Node | None, padding: list[int], stride: list[int], dilation: list[int],
-                       groups: int) -> Node:
-    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
 
 
 @operator("prim::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups)")

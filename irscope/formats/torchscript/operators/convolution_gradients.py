@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.convolution import CONVOLUTION, SPATIAL, SpatialGeometry, convolve, each, transposed
+from irscope.formats.torchscript.operators.convolution import CONVOLUTION, SPATIAL, SpatialGeometry, convolve, convolve_back, each
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.ops.attrs import Window
 
+CUDNN = "bool benchmark, bool deterministic, bool allow_tf32"
 Sizes = tuple[int, ...]
 
 
@@ -22,7 +23,7 @@ def convolution_backward(t: Torch, grad: Node, x: Node, w: Node, bias: list[int]
     at = SpatialGeometry(each(stride, n), each(padding, n), each(dilation, n), groups)
     by_x = by_w = by_b = None
     if wanted[0]:
-        by_x = convolve(t, grad, w, None, at) if back else transposed(t, grad, w, None, at, _left_over(t, grad, x, w, at))
+        by_x = convolve(t, grad, w, None, at) if back else convolve_back(t, grad, w, None, at, _left_over(t, grad, x, w, at))
     if wanted[1]:
         by_w = weight_gradient(t, grad, x, t.shape(w), at) if back else weight_gradient(t, x, grad, t.shape(w), at)
     if wanted[2]:
@@ -57,7 +58,7 @@ def convolution_overrideable(t: Torch, x: Node, w: Node, bias: Node | None, stri
                              back: bool, output_padding: list[int], groups: int) -> Node:
     """The convolution of devices that torch does not know."""
     at = SpatialGeometry(stride, padding, dilation, groups)
-    return transposed(t, x, w, bias, at, output_padding) if back else convolve(t, x, w, bias, at)
+    return convolve_back(t, x, w, bias, at, output_padding) if back else convolve(t, x, w, bias, at)
 
 
 @operator("slow_conv3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias=None, int[3] stride=1, int[3] padding=0)",
@@ -70,13 +71,12 @@ def slow_conv(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, 
     return convolve(t, x, w, bias, SpatialGeometry(stride, padding))
 
 
-@operator("slow_conv_dilated2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-          "int[2] dilation=1)",
-          "slow_conv_dilated3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
-          "int[3] dilation=1)")
-def slow_conv_dilated(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, stride: list[int], padding: list[int],
-                      dilation: list[int]) -> Node:
-    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation))
+@operator(*(f"slow_conv_dilated{n}d(Tensor self, Tensor weight, int[{n}] kernel_size, Tensor? bias=None, int[{n}] stride=1, "
+            f"int[{n}] padding=0, int[{n}] dilation=1)" for n in (2, 3)),
+          f"cudnn_convolution(Tensor self, Tensor weight, int[] padding, int[] stride, int[] dilation, int groups, {CUDNN})")
+def slow_conv_dilated(t: Torch, x: Node, w: Node, *, bias: Node | None = None, stride: list[int], padding: list[int], dilation: list[int],
+                      groups: int = 1) -> Node:
+    return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups))
 
 
 @operator("_conv_depthwise2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias, int[2] stride, int[2] padding, "
@@ -87,27 +87,13 @@ def conv_depthwise(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | N
     return convolve(t, x, w, bias, SpatialGeometry(stride, padding, dilation, t.shape(x)[-len(kernel) - 1]))
 
 
-@operator("slow_conv_transpose2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-          "int[2] output_padding=0, int[2] dilation=1)",
-          "slow_conv_transpose3d(Tensor self, Tensor weight, int[3] kernel_size, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
-          "int[3] output_padding=0, int[3] dilation=1)")
-def slow_conv_transpose(t: Torch, x: Node, w: Node, kernel: list[int], bias: Node | None, stride: list[int], padding: list[int],
-                        output_padding: list[int], dilation: list[int]) -> Node:
-    return transposed(t, x, w, bias, SpatialGeometry(stride, padding, dilation), output_padding)
-
-
-@operator("cudnn_convolution(Tensor self, Tensor weight, int[] padding, int[] stride, int[] dilation, int groups, bool benchmark, "
-          "bool deterministic, bool allow_tf32)")
-def cudnn_convolution(t: Torch, x: Node, w: Node, padding: list[int], stride: list[int], dilation: list[int], groups: int,
-                      *rest: object) -> Node:
-    return convolve(t, x, w, None, SpatialGeometry(stride, padding, dilation, groups))
-
-
-@operator("cudnn_convolution_transpose(Tensor self, Tensor weight, int[] padding, int[] output_padding, int[] stride, int[] dilation, "
-          "int groups, bool benchmark, bool deterministic, bool allow_tf32)")
-def cudnn_convolution_transpose(t: Torch, x: Node, w: Node, padding: list[int], output_padding: list[int], stride: list[int],
-                                dilation: list[int], groups: int, *rest: object) -> Node:
-    return transposed(t, x, w, None, SpatialGeometry(stride, padding, dilation, groups), output_padding)
+@operator(*(f"slow_conv_transpose{n}d(Tensor self, Tensor weight, int[{n}] kernel_size, Tensor? bias=None, int[{n}] stride=1, "
+            f"int[{n}] padding=0, int[{n}] output_padding=0, int[{n}] dilation=1)" for n in (2, 3)),
+          "cudnn_convolution_transpose(Tensor self, Tensor weight, int[] padding, int[] output_padding, int[] stride, int[] dilation, "
+          f"int groups, {CUDNN})")
+def slow_conv_transpose(t: Torch, x: Node, w: Node, *, bias: Node | None = None, stride: list[int], padding: list[int],
+                        output_padding: list[int], dilation: list[int], groups: int = 1) -> Node:
+    return convolve_back(t, x, w, bias, SpatialGeometry(stride, padding, dilation, groups), output_padding)
 
 
 @operator("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0)")

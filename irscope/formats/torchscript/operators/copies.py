@@ -34,8 +34,8 @@ for _schema, _function in (
     ("permute_copy(Tensor self, int[] dims)", shape.permute),
     ("expand_copy(Tensor self, int[] size, *, bool implicit=False)", shape.expand),
     ("view_copy(Tensor self, int[] size)", shape.view_sizes), ("unbind_copy.int(Tensor self, int dim=0)", slices.unbind),
-    ("squeeze_copy(Tensor self)", shape.squeeze), ("squeeze_copy.dim(Tensor self, int dim)", shape.squeeze_dim),
-    ("squeeze_copy.dims(Tensor self, int[] dim)", shape.squeeze_dim), ("unsqueeze_copy(Tensor self, int dim)", shape.unsqueeze),
+    ("squeeze_copy(Tensor self)", shape.squeeze), ("squeeze_copy.dim(Tensor self, int dim)", shape.squeeze),
+    ("squeeze_copy.dims(Tensor self, int[] dim)", shape.squeeze), ("unsqueeze_copy(Tensor self, int dim)", shape.unsqueeze),
     ("transpose_copy.int(Tensor self, int dim0, int dim1)", shape.transpose), ("t_copy(Tensor self)", shape.t_),
     ("unfold_copy(Tensor self, int dimension, int size, int step)", slices.unfold),
     ("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)", diagonal),
@@ -156,41 +156,36 @@ def isin(t: Torch, x: object, among: object, unique: bool, invert: bool) -> Node
 @operator("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill)")
 def masked_index(t: Torch, x: Node, mask: Node, indices: list[Node | None], fill: object) -> Node:
     """Elements at indices where the mask is true, else ``fill``."""
-    safe = [None if i is None else t.minimum(t.maximum(i, t.like(i, 0)), t.like(i, t.shape(x)[d] - 1)) for d, i in enumerate(indices)]
-    made = index(t, x, safe)
+    made = index(t, x, _inside(t, x, indices))
     return t.select(truth(t, mask), made, t.like(made, fill))
 
 
 @operator("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values)")
 def masked_index_put(t: Torch, x: Node, mask: Node, indices: list[Node | None], values: Node) -> Node:
-    safe = [None if i is None else t.minimum(t.maximum(i, t.like(i, 0)), t.like(i, t.shape(x)[d] - 1)) for d, i in enumerate(indices)]
-    return index_put(t, x, safe, t.select(truth(t, mask), values, t.like(values, 0)), True)
+    return index_put(t, x, _inside(t, x, indices), t.select(truth(t, mask), values, t.like(values, 0)), True)
 
 
-@operator("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)", "trapz.dx(Tensor y, *, float dx=1, int dim=-1)")
-def trapezoid(t: Torch, y: Node, dx: float, dim: int) -> Node:
+def _inside(t: Torch, x: Node, indices: list[Node | None]) -> list[Node | None]:
+    return [None if i is None else t.minimum(t.maximum(i, t.like(i, 0)), t.like(i, t.shape(x)[d] - 1)) for d, i in enumerate(indices)]
+
+
+@operator("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)", "trapz.dx(Tensor y, *, float dx=1, int dim=-1)",
+          "trapezoid.x(Tensor y, Tensor x, *, int dim=-1)", "trapz.x(Tensor y, Tensor x, *, int dim=-1)")
+def trapezoid(t: Torch, y: Node, *, x: Node | None = None, dx: float = 1, dim: int) -> Node:
     d = t.dim(y, dim)
-    return t.scale(t.floating(t.sum(accumulating(t, _heights(t, y, d), None), [d])), dx / 2)
+    return t.scale(t.floating(t.sum(_strips(t, y, x, d), [d])), dx / 2)
 
 
-@operator("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)")
-def cumulative_trapezoid(t: Torch, y: Node, dx: float, dim: int) -> Node:
+@operator("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1)",
+          "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1)")
+def cumulative_trapezoid(t: Torch, y: Node, *, x: Node | None = None, dx: float = 1, dim: int) -> Node:
     d = t.dim(y, dim)
-    return t.scale(t.floating(t.cumulative("add", accumulating(t, _heights(t, y, d), None), d, 0)), dx / 2)
+    return t.scale(t.floating(t.cumulative("add", _strips(t, y, x, d), d, 0)), dx / 2)
 
 
-@operator("trapezoid.x(Tensor y, Tensor x, *, int dim=-1)", "trapz.x(Tensor y, Tensor x, *, int dim=-1)")
-def trapezoid_at(t: Torch, y: Node, x: Node, dim: int) -> Node:
-    d = t.dim(y, dim)
-    strips = t.mul(*t.promote(_gaps(t, y, x, d), _heights(t, y, d)))
-    return t.scale(t.floating(t.sum(accumulating(t, strips, None), [d])), 0.5)
-
-
-@operator("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1)")
-def cumulative_trapezoid_at(t: Torch, y: Node, x: Node, dim: int) -> Node:
-    d = t.dim(y, dim)
-    strips = t.mul(*t.promote(_gaps(t, y, x, d), _heights(t, y, d)))
-    return t.scale(t.floating(t.cumulative("add", accumulating(t, strips, None), d, 0)), 0.5)
+def _strips(t: Torch, y: Node, x: Node | None, d: int) -> Node:
+    """Twice the areas of the strips, whose width is one or that between two coordinates."""
+    return accumulating(t, _heights(t, y, d) if x is None else t.mul(*t.promote(_gaps(t, y, x, d), _heights(t, y, d))), None)
 
 
 def _gaps(t: Torch, y: Node, x: Node, d: int) -> Node:
@@ -208,18 +203,10 @@ def _heights(t: Torch, y: Node, d: int) -> Node:
     return t.add(t.slice_dim(y, d, 1, n), t.slice_dim(y, d, 0, n - 1))
 
 
-@operator("max_unpool2d(Tensor self, Tensor indices, int[2] output_size)")
-def max_unpool2d(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
-    return _unpooled(t, x, places, size)
-
-
-@operator("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding)")
-def max_unpool3d(t: Torch, x: Node, places: Node, size: list[int], stride: list[int], padding: list[int]) -> Node:
-    return _unpooled(t, x, places, size)
-
-
-def _unpooled(t: Torch, x: Node, places: Node, size: list[int]) -> Node:
-    """Zeros, except for the elements that a pooling selected, at their positions."""
+# Zeros, except for the elements that a pooling selected, at their positions.
+@operator("max_unpool2d(Tensor self, Tensor indices, int[2] output_size)",
+          "max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding)")
+def max_unpool(t: Torch, x: Node, places: Node, size: list[int], *rest: object) -> Node:
     lead = t.shape(x)[:-len(size)]
     m, n = prod(lead), prod(t.shape(x)[len(lead):])
     flat = scattered(t, t.full((m, prod(size)), 0, t.dtype(x)), 1, t.reshape(places, (m, n)), t.reshape(x, (m, n)), None)

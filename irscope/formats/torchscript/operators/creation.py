@@ -1,7 +1,7 @@
 """Operators that create tensors: arange, zeros, full and their relatives. A type of None is float32, or that of the ``like`` tensor."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any
 
@@ -9,85 +9,50 @@ from irscope.formats.torchscript.abstract import Scalar
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.matrices import within
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import DType, Node
+from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import np
 from irscope.ops.checked import at_least, nonzero, real, table
 from irscope.ops.faults import TypeFault
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+TYPED = "ScalarType? dtype=None, Device? device=None"
+LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 
-def _filled(name: str, value: object) -> None:
-    @operator(f"{name}(int[] size, {OPTIONS})")
-    def made(t: Torch, size: list[int], dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def _filled(name: str, value: object, sized: Sequence[str] = (), like: Sequence[str] = ()) -> None:
+    @operator(f"{name}(int[] size, {OPTIONS})", *sized)
+    def made(t: Torch, size: list[int], *, dtype: int | None) -> Node:
         return t.full(tuple(size), value, t.dtype_number(dtype, F32))
 
-    @operator(f"{name}_like(Tensor self, {OPTIONS}, MemoryFormat? memory_format=None)")
-    def like(t: Torch, x: Node, dtype: int | None, layout: object, device: object, pin: object, memory: object) -> Node:
-        return t.full(t.shape(x), value, t.dtype_number(dtype, t.dtype(x)))
-
-    @operator(f"new_{name}(Tensor self, int[] size, {OPTIONS})")
-    def new(t: Torch, x: Node, size: list[int], dtype: int | None, layout: object, device: object, pin: object) -> Node:
-        return t.full(tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
+    @operator(f"{name}_like(Tensor self, {LIKE})", f"new_{name}(Tensor self, int[] size, {OPTIONS})", *like)
+    def as_one(t: Torch, x: Node, *, dtype: int | None, size: list[int] | None = None) -> Node:
+        return t.full(t.shape(x) if size is None else tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
 
 
+_filled("zeros", 0)
+_filled("ones", 1)
 # The content of empty memory is undefined; zeros keep runs repeatable.
-for _name, _value in (("zeros", 0), ("ones", 1), ("empty", 0)):
-    _filled(_name, _value)
-
-
-@operator(f"empty.memory_format(int[] size, {OPTIONS}, MemoryFormat? memory_format=None)")
-def empty_format(t: Torch, size: list[int], dtype: int | None, layout: object, device: object, pin: object, memory: object) -> Node:
-    return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
-
-
-@operator(f"empty_strided(int[] size, int[] stride, {OPTIONS})", f"empty_permuted(int[] size, int[] physical_layout, {OPTIONS})")
-def empty_strided(t: Torch, size: list[int], stride: list[int], dtype: int | None, *rest: object) -> Node:
-    return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
-
-
-@operator(f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS})")
-def new_empty_strided(t: Torch, x: Node, size: list[int], stride: list[int], dtype: int | None, *rest: object) -> Node:
-    return t.full(tuple(size), 0, t.dtype_number(dtype, t.dtype(x)))
+_filled("empty", 0, (f"empty.memory_format(int[] size, {LIKE})", f"empty_strided(int[] size, int[] stride, {OPTIONS})",
+                     f"empty_permuted(int[] size, int[] physical_layout, {OPTIONS})"),
+        (f"new_empty_strided(Tensor self, int[] size, int[] stride, {OPTIONS})",))
 
 
 @operator(f"full(int[] size, Scalar fill_value, {OPTIONS})")
-def full(t: Torch, size: list[int], value: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return _of(t, tuple(size), value, t.dtype_number(dtype, t.result_type(value)))
+def full(t: Torch, size: list[int], value: object, *, dtype: int | None) -> Node:
+    return t.broadcast_to(t.as_tensor(value, t.dtype_number(dtype, t.result_type(value))), tuple(size))
 
 
-@operator(f"full_like(Tensor self, Scalar fill_value, {OPTIONS}, MemoryFormat? memory_format=None)")
-def full_like(t: Torch, x: Node, value: object, dtype: int | None, layout: object, device: object, pin: object, memory: object) -> Node:
-    return _of(t, t.shape(x), value, t.dtype_number(dtype, t.dtype(x)))
+@operator(f"full_like(Tensor self, Scalar fill_value, {LIKE})", f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS})")
+def full_like(t: Torch, x: Node, *, fill_value: object, dtype: int | None, size: list[int] | None = None) -> Node:
+    value = t.as_tensor(fill_value, t.dtype_number(dtype, t.dtype(x)))
+    return t.broadcast_to(value, t.shape(x) if size is None else tuple(size))
 
 
-@operator(f"new_full(Tensor self, int[] size, Scalar fill_value, {OPTIONS})")
-def new_full(t: Torch, x: Node, size: list[int], value: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return _of(t, tuple(size), value, t.dtype_number(dtype, t.dtype(x)))
-
-
-def _of(t: Torch, shape: tuple[int, ...], value: object, dtype: DType) -> Node:
-    return t.broadcast_to(t.as_tensor(value, dtype), shape)
-
-
-@operator(f"arange(Scalar end, {OPTIONS})")
-def arange(t: Torch, end: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return steps(t, 0, end, 1, dtype)
-
-
-@operator(f"arange.start(Scalar start, Scalar end, {OPTIONS})")
-def arange_start(t: Torch, start: object, end: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return steps(t, start, end, 1, dtype)
-
-
-@operator(f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
-def arange_step(t: Torch, start: object, end: object, step: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return steps(t, start, end, step, dtype)
-
-
-def steps(t: Torch, start: Any, end: Any, step: Any, dtype: int | None) -> Node:
-    """start, start + step, ... below end; Long when all three are ints."""
+# start, start + step, ... below end; Long when all three are ints.
+@operator(f"arange(Scalar end, {OPTIONS})", f"arange.start(Scalar start, Scalar end, {OPTIONS})",
+          f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
+def arange(t: Torch, *, start: Any = 0, end: Any, step: Any = 1, dtype: int | None) -> Node:
     if not all(isinstance(v, int | float) for v in (start, end, step)):
         raise TypeFault("the length of arange depends on data")
     whole = all(isinstance(v, int) for v in (start, end, step))
@@ -108,9 +73,8 @@ def _count(start: float, end: float, step: float) -> float:
 
 
 @operator(f"range(Scalar start, Scalar end, {OPTIONS})", f"range.step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
-def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
+def range_(t: Torch, start: Any, end: Any, *, step: Any = 1, dtype: int | None) -> Node:
     """``arange`` with its end. The element type is float32 whatever the arguments are."""
-    step, dtype = (1, rest[0]) if len(rest) == 4 else (rest[0], rest[1])
     real("the ends and the step of range", start, end, nonzero("the step of range", step))
     n = at_least(0, "the length of a range", int(_count(start, end, step)) + 1)
     kind = t.dtype_number(dtype, F32)
@@ -118,9 +82,9 @@ def range_(t: Torch, start: Any, end: Any, *rest: Any) -> Node:
 
 
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
-def linspace(t: Torch, start: Any, end: Any, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def linspace(t: Torch, start: Any, end: Any, n: int, *, dtype: int | None) -> Node:
     if isinstance(start, Scalar) or isinstance(end, Scalar):
-        return linspace_between(t, start, end, n, dtype, layout, device, pin)
+        return linspace_between(t, start, end, n, dtype=dtype)
     if not isinstance(start, int | float) or not isinstance(end, int | float):
         raise TypeFault(f"linspace takes real ends, not {start} and {end}")
     table("the values of linspace", at_least(0, "the steps of linspace", n))
@@ -137,7 +101,7 @@ def linspace(t: Torch, start: Any, end: Any, n: int, dtype: int | None, layout: 
 @operator(f"linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, {OPTIONS})",
           f"linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, {OPTIONS})",
           f"linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, {OPTIONS})")
-def linspace_between(t: Torch, start: object, end: object, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def linspace_between(t: Torch, start: object, end: object, n: int, *, dtype: int | None) -> Node:
     """Ends that depend on data."""
     kind = t.dtype_number(dtype, F32)
     wide = kind if kind.is_float else F64
@@ -154,8 +118,7 @@ def linspace_between(t: Torch, start: object, end: object, n: int, dtype: int | 
 
 
 @operator(f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {OPTIONS})")
-def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int | None, layout: object, device: object, pin: object
-             ) -> Node:
+def logspace(t: Torch, start: float, end: float, n: int, base: float, *, dtype: int | None) -> Node:
     real("the ends of logspace", start, end)
     table("the values of logspace", at_least(0, "the steps of logspace", n))
     kind = t.dtype_number(dtype, F32)
@@ -170,40 +133,31 @@ def logspace(t: Torch, start: float, end: float, n: int, base: float, dtype: int
 @operator(f"logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, {OPTIONS})",
           f"logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, {OPTIONS})",
           f"logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, {OPTIONS})")
-def logspace_between(t: Torch, start: object, end: object, n: int, base: float, dtype: int | None, layout: object, device: object,
-                     pin: object) -> Node:
+def logspace_between(t: Torch, start: object, end: object, n: int, base: float, *, dtype: int | None) -> Node:
     """Ends that depend on data."""
     kind = t.dtype_number(dtype, F32)
     if kind.is_integer:  # as above
         real("the base of logspace", base)
         start, end, base = t.as_tensor(start, kind), t.as_tensor(end, kind), int(base)
-    powers = linspace_between(t, start, end, n, 7, layout, device, pin)
+    powers = linspace_between(t, start, end, n, dtype=7)
     return t.convert(t.binary("power", t.like(powers, base), powers), kind)
 
 
-@operator(f"eye(int n, {OPTIONS})")
-def eye(t: Torch, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return eye_m(t, n, n, dtype, layout, device, pin)
-
-
-@operator(f"eye.m(int n, int m, {OPTIONS})")
-def eye_m(t: Torch, n: int, m: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    same = t.compare("EQ", t.iota((n, m), 0, S64), t.iota((n, m), 1, S64))
+@operator(f"eye(int n, {OPTIONS})", f"eye.m(int n, int m, {OPTIONS})")
+def eye(t: Torch, n: int, *, m: int | None = None, dtype: int | None) -> Node:
+    shape = n, n if m is None else m
+    same = t.compare("EQ", t.iota(shape, 0, S64), t.iota(shape, 1, S64))
     return t.convert(same, t.dtype_number(dtype, F32))
 
 
 @operator(f"scalar_tensor(Scalar s, {OPTIONS})")
-def scalar_tensor(t: Torch, value: object, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def scalar_tensor(t: Torch, value: object, *, dtype: int | None) -> Node:
     return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
 
 
-@operator("tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
-          "tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
-          "tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
-          "as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None)",
-          "as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None)",
-          "as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None)")
-def tensor(t: Torch, value: object, dtype: int | None, device: object, grad: object = False) -> Node:
+@operator(*(f"tensor.{kind}({kind} t, *, {TYPED}, bool requires_grad=False)" for kind in ("int", "float", "bool")),
+          *(f"as_tensor.{kind}({kind} t, *, {TYPED})" for kind in ("int", "float", "bool")))
+def tensor(t: Torch, value: object, *, dtype: int | None) -> Node:
     return t.as_tensor(value, t.dtype_number(dtype, t.result_type(value)))
 
 
@@ -218,28 +172,22 @@ def _regular(data: list[object]) -> Any:
     return array
 
 
-@operator("tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False)",
-          "as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None)")
-def tensor_list(t: Torch, data: list[object], dtype: int | None, device: object, grad: object = False) -> Node:
+@operator(f"tensor(t[] data, *, {TYPED}, bool requires_grad=False)", f"as_tensor.list(t[] data, *, {TYPED})")
+def tensor_list(t: Torch, data: list[object], *, dtype: int | None) -> Node:
     array = _regular(data)
     default = F32 if array.dtype.kind == "f" else t.result_type(*array.reshape(-1).tolist()) if array.size else F32
     return t.array(array, t.dtype_number(dtype, default))
 
 
-@operator("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
-          "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
-def tril_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return _triangle(t, np.tril_indices, rows, columns, offset, dtype)
+def _triangle(name: str) -> None:
+    @operator(f"{name}_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
+              "bool? pin_memory=None)")
+    def indices(t: Torch, rows: int, columns: int, offset: int, *, dtype: int | None) -> Node:
+        # Rows and columns of the elements of a triangle.
+        table("the triangle", max(at_least(0, "the rows", rows), 1), max(at_least(0, "the columns", columns), 1))
+        found = (np.tril_indices if name == "tril" else np.triu_indices)(rows, within(offset, rows, columns), columns)
+        return t.array(np.stack(found), t.dtype_number(dtype, S64))
 
 
-@operator("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, "
-          "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
-def triu_indices(t: Torch, rows: int, columns: int, offset: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-    return _triangle(t, np.triu_indices, rows, columns, offset, dtype)
-
-
-def _triangle(t: Torch, indices: Callable[..., Any], rows: int, columns: int, offset: int, dtype: int | None) -> Node:
-    """Rows and columns of the elements of a triangle. Raises TypeFault for sizes of which none is computed."""
-    table("the triangle", max(at_least(0, "the rows", rows), 1), max(at_least(0, "the columns", columns), 1))
-    found = indices(rows, within(offset, rows, columns), columns)
-    return t.array(np.stack(found), t.dtype_number(dtype, S64))
+_triangle("tril")
+_triangle("triu")

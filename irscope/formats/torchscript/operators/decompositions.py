@@ -189,15 +189,12 @@ def rank_of(t: Torch, a: Node, sizes: Node, atol: object, rtol: object) -> Node:
 
 
 @operator("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False)",
-          "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False)")
-def matrix_rank(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
-    return rank_of(t, a, _sizes(t, a, hermitian), atol, rtol)
-
-
-@operator("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False)",
+          "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False)",
+          "linalg_matrix_rank(Tensor self, float tol, bool hermitian=False)",
           "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False)")
-def matrix_rank_tol(t: Torch, a: Node, tol: object, hermitian: bool) -> Node:
-    return rank_of(t, a, _sizes(t, a, hermitian), tol, 0.0)
+def matrix_rank(t: Torch, a: Node, *, tol: object = None, atol: object = None, rtol: object = None, hermitian: bool) -> Node:
+    atol, rtol = (atol, rtol) if tol is None else (tol, 0.0)
+    return rank_of(t, a, _sizes(t, a, hermitian), atol, rtol)
 
 
 def pseudo_inverse(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
@@ -219,20 +216,12 @@ def pseudo_inverse(t: Torch, a: Node, atol: object, rtol: object, hermitian: boo
 
 
 @operator("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False)",
-          "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False)")
-def pinv(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
+          "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False)",
+          "linalg_pinv(Tensor self, float rcond, bool hermitian=False)",
+          "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False)", "pinverse(Tensor self, float rcond=1e-15)")
+def pinv(t: Torch, a: Node, *, atol: object = None, rtol: object = None, rcond: object = None, hermitian: bool = False) -> Node:
+    atol, rtol = (atol, rtol) if rcond is None else (0.0, rcond)
     return pseudo_inverse(t, a, atol, rtol, hermitian)
-
-
-@operator("linalg_pinv(Tensor self, float rcond, bool hermitian=False)",
-          "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False)")
-def pinv_rcond(t: Torch, a: Node, rcond: object, hermitian: bool) -> Node:
-    return pseudo_inverse(t, a, 0.0, rcond, hermitian)
-
-
-@operator("pinverse(Tensor self, float rcond=1e-15)")
-def pinverse(t: Torch, a: Node, rcond: float) -> Node:
-    return pseudo_inverse(t, a, 0.0, rcond, False)
 
 
 @operator("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.creation import OPTIONS
+from irscope.formats.torchscript.operators.creation import LIKE, OPTIONS
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import DType, Node, TensorType
 from irscope.graph.dtypes import F32, PRED, S64
@@ -15,7 +15,6 @@ from irscope.ops.checked import nonzero
 
 SEEDED = "*, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 GENERATOR = "*, Generator? generator=None"
-LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 
 def draw(t: Torch, shape: tuple[int, ...], kind: DType, normal: bool = False) -> Node:
@@ -33,20 +32,12 @@ def whole(t: Torch, shape: tuple[int, ...], low: Any, high: Any, kind: DType) ->
 
 
 def _filling(name: str, normal: bool) -> None:
-    @operator(f"{name}(int[] size, {OPTIONS})")
-    def new(t: Torch, size: list[int], dtype: int | None, *rest: object) -> Node:
+    @operator(f"{name}(int[] size, {OPTIONS})", f"{name}.generator(int[] size, {SEEDED})")
+    def new(t: Torch, size: list[int], *, dtype: int | None) -> Node:
         return draw(t, tuple(size), t.dtype_number(dtype, F32), normal)
 
-    @operator(f"{name}.generator(int[] size, {SEEDED})")
-    def seeded(t: Torch, size: list[int], generator: object, dtype: int | None, *rest: object) -> Node:
-        return draw(t, tuple(size), t.dtype_number(dtype, F32), normal)
-
-    @operator(f"{name}_like.generator(Tensor self, {SEEDED}, MemoryFormat? memory_format=None)")
-    def like_seeded(t: Torch, x: Node, generator: object, dtype: int | None, *rest: object) -> Node:
-        return draw(t, t.shape(x), t.dtype_number(dtype, t.dtype(x)), normal)
-
-    @operator(f"{name}_like(Tensor self, {LIKE})")
-    def like(t: Torch, x: Node, dtype: int | None, *rest: object) -> Node:
+    @operator(f"{name}_like.generator(Tensor self, {SEEDED}, MemoryFormat? memory_format=None)", f"{name}_like(Tensor self, {LIKE})")
+    def like(t: Torch, x: Node, *, dtype: int | None) -> Node:
         return draw(t, t.shape(x), t.dtype_number(dtype, t.dtype(x)), normal)
 
 
@@ -57,56 +48,29 @@ INTEGERS = OPTIONS.replace("dtype=None", "dtype=4")
 SEEDED_INTEGERS = SEEDED.replace("dtype=None", "dtype=4")
 
 
-@operator(f"randint(int high, int[] size, {INTEGERS})")
-def randint(t: Torch, high: int, size: list[int], dtype: int | None, *rest: object) -> Node:
-    return whole(t, tuple(size), 0, high, t.dtype_number(dtype, S64))
-
-
-@operator(f"randint.low(int low, int high, int[] size, {INTEGERS})")
-def randint_from(t: Torch, low: int, high: int, size: list[int], dtype: int | None, *rest: object) -> Node:
+@operator(f"randint(int high, int[] size, {INTEGERS})", f"randint.low(int low, int high, int[] size, {INTEGERS})",
+          f"randint.generator(int high, int[] size, {SEEDED_INTEGERS})",
+          f"randint.low_generator(int low, int high, int[] size, {SEEDED_INTEGERS})",
+          "prims::inductor_randint(int low, int high, int[] size, Tensor seed)")
+def randint(t: Torch, *, low: int = 0, high: int, size: list[int], dtype: int | None = None) -> Node:
     return whole(t, tuple(size), low, high, t.dtype_number(dtype, S64))
 
 
-@operator(f"randint.generator(int high, int[] size, {SEEDED_INTEGERS})")
-def randint_seeded(t: Torch, high: int, size: list[int], generator: object, dtype: int | None, *rest: object) -> Node:
-    return whole(t, tuple(size), 0, high, t.dtype_number(dtype, S64))
-
-
-@operator(f"randint.low_generator(int low, int high, int[] size, {SEEDED_INTEGERS})")
-def randint_from_seeded(t: Torch, low: int, high: int, size: list[int], generator: object, dtype: int | None, *rest: object) -> Node:
-    return whole(t, tuple(size), low, high, t.dtype_number(dtype, S64))
-
-
-@operator(f"randint_like(Tensor self, int high, {LIKE})", draws=True)
-def randint_like(t: Torch, x: Node, high: int, dtype: int | None, *rest: object) -> Node:
-    return whole(t, t.shape(x), 0, high, t.dtype_number(dtype, t.dtype(x)))
-
-
-@operator(f"randint_like.low_dtype(Tensor self, int low, int high, {LIKE})")
-def randint_like_from(t: Torch, x: Node, low: int, high: int, dtype: int | None, *rest: object) -> Node:
+@operator(f"randint_like(Tensor self, int high, {LIKE})", f"randint_like.low_dtype(Tensor self, int low, int high, {LIKE})", draws=True)
+def randint_like(t: Torch, x: Node, *, low: int = 0, high: int, dtype: int | None) -> Node:
     return whole(t, t.shape(x), low, high, t.dtype_number(dtype, t.dtype(x)))
 
 
-@operator(f"randperm(int n, {INTEGERS})", draws=True)
-def randperm(t: Torch, n: int, dtype: int | None, *rest: object) -> Node:
+@operator(f"randperm(int n, {INTEGERS})", f"randperm.generator(int n, {SEEDED_INTEGERS})", draws=True)
+def randperm(t: Torch, n: int, *, dtype: int | None) -> Node:
     order = t.sort([draw(t, (n,), F32), t.iota((n,), 0, S64)], 0)[1]
     return t.convert(order, t.dtype_number(dtype, S64))
 
 
-@operator(f"randperm.generator(int n, {SEEDED_INTEGERS})")
-def randperm_seeded(t: Torch, n: int, generator: object, dtype: int | None, *rest: object) -> Node:
-    return randperm(t, n, dtype, *rest)
-
-
-@operator(f"bernoulli(Tensor self, {GENERATOR})")
-def bernoulli(t: Torch, p: Node, generator: object) -> Node:
-    return t.convert(t.compare("LT", draw(t, t.shape(p), F32), t.convert(p, F32)), t.dtype(p))
-
-
-@operator(f"bernoulli.p(Tensor self, float p, {GENERATOR})", f"bernoulli.float(Tensor self, float p=0.5, {GENERATOR})",
-          f"bernoulli.Tensor(Tensor self, Tensor p, {GENERATOR})")
-def bernoulli_of(t: Torch, x: Node, p: object, generator: object) -> Node:
-    hit = t.compare("LT", draw(t, t.shape(x), F32), t.as_tensor(p, F32))
+@operator(f"bernoulli(Tensor self, {GENERATOR})", f"bernoulli.p(Tensor self, float p, {GENERATOR})",
+          f"bernoulli.float(Tensor self, float p=0.5, {GENERATOR})", f"bernoulli.Tensor(Tensor self, Tensor p, {GENERATOR})")
+def bernoulli(t: Torch, x: Node, *, p: object = None) -> Node:
+    hit = t.compare("LT", draw(t, t.shape(x), F32), t.as_tensor(x if p is None else p, F32))
     return t.convert(hit, t.dtype(x))
 
 
@@ -142,9 +106,8 @@ def normal_spread(t: Torch, mean: float, deviation: Node, generator: object) -> 
     return t.plus(t.mul(draw(t, t.shape(deviation), t.dtype(deviation), True), deviation), mean)
 
 
-@operator("normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, "
-          "Layout? layout=None, Device? device=None, bool? pin_memory=None)")
-def normal_of(t: Torch, mean: float, deviation: float, size: list[int], generator: object, dtype: int | None, *rest: object) -> Node:
+@operator(f"normal.float_float(float mean, float std, int[] size, {SEEDED.replace('generator', 'generator=None')})")
+def normal_of(t: Torch, mean: float, deviation: float, size: list[int], *, dtype: int | None) -> Node:
     return t.plus(t.scale(draw(t, tuple(size), t.dtype_number(dtype, F32), True), deviation), mean)
 
 
@@ -185,12 +148,6 @@ def inductor_random(t: Torch, size: list[int], seed: Node, mode: str, other: obj
     return draw(t, tuple(size), F32, mode == "randn")
 
 
-@operator("prims::inductor_randint(int low, int high, int[] size, Tensor seed)")
-def inductor_randint(t: Torch, low: int, high: int, size: list[int], seed: Node) -> Node:
-    return whole(t, tuple(size), low, high, S64)
-
-
 @operator("rngprims::philox_rand(int[] size, Tensor seed, Tensor offset, int[]? stride, Device? device=None, ScalarType? dtype=None)")
-def philox_rand(t: Torch, size: list[int], seed: Node, offset: Node, stride: object, device: object,
-                dtype: int | None) -> tuple[Node, Node]:
+def philox_rand(t: Torch, size: list[int], seed: Node, offset: Node, *, dtype: int | None) -> tuple[Node, Node]:
     return draw(t, tuple(size), t.dtype_number(dtype, F32)), offset

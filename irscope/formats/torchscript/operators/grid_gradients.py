@@ -1,18 +1,16 @@
 """Gradients of sampling at the positions of a grid, by the image and by the grid."""
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
 from math import prod
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.grids import REFLECTION, ZEROS
+from irscope.formats.torchscript.operators.grids import BILINEAR, NEAREST, REFLECTION, ZEROS, Image, corner_shares
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
 from irscope.ops.faults import TypeFault
-
-BILINEAR, NEAREST = 0, 1
-"""torch's numbers for modes of interpolation."""
 
 
 def _unnormalised(t: Torch, v: Node, n: int, corners: bool) -> tuple[Node, float]:
@@ -42,33 +40,14 @@ def _bounded(t: Torch, v: Node, n: int, padding: int, corners: bool) -> tuple[No
     return t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, n - 1)), t.select(outside, t.like(v, 0), slope)
 
 
-class _Sampling:
-    """The image as rows of channels, and reads and sums at integer coordinates, which count only inside."""
+class _Sampling(Image):
+    """The image, and the sums of what its elements get."""
 
     def __init__(self, t: Torch, x: Node, out: tuple[int, ...]) -> None:
-        self.t = t
-        self.batch, self.channels, *self.sizes = t.shape_of(x, 3)
-        self.out = out
-        self.total = prod(self.sizes)
-        rank = len(self.sizes)
-        self.order = [0, *range(2, rank + 2), 1]
-        self.flat = t.reshape(t.transpose(x, self.order), (self.batch * self.total, self.channels))
+        super().__init__(t, x, out)
         self.sums = t.like(self.flat, 0)
 
-    def places(self, at: list[Node]) -> tuple[Node, Node]:
-        """The rows of coordinates, and which of them are inside."""
-        t, step = self.t, self.total
-        place, inside = t.scale(t.iota((self.batch, *self.out), 0, S64), self.total), None
-        for v, size in zip(at, self.sizes, strict=True):
-            step //= max(size, 1)
-            here = t.binary("and", t.compare("GE", v, t.like(v, 0)), t.compare("LT", v, t.like(v, size)))
-            inside = here if inside is None else t.binary("and", inside, here)
-            place = t.add(place, t.scale(t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, size - 1)), step))
-        assert inside is not None, "an image has dimensions"
-        return place, inside
-
     def read(self, at: list[Node]) -> Node:
-        """[N, *out, C]: zeros outside."""
         place, inside = self.places(at)
         rows = self.t.take(self.flat, place, 0)
         return self.t.select(self.t.unsqueeze(inside, -1), rows, self.t.array(0, self.t.dtype(rows)))
@@ -89,20 +68,8 @@ class _Sampling:
         return t.transpose(rows, [self.order.index(d) for d in range(len(self.order))])
 
 
-def _weights(t: Torch, parts: list[Node], corner: tuple[int, ...], without: int = -1) -> Node | None:
-    """The product of the shares of a corner, ``without`` that of one dimension; None for an empty product."""
-    weight: Node | None = None
-    for d, (up, part) in enumerate(zip(corner, parts, strict=True)):
-        if d != without:
-            share = part if up else t.sub(t.like(part, 1), part)
-            weight = share if weight is None else t.mul(weight, share)
-    return weight
-
-
-@operator("grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
-          "bool align_corners, bool[2] output_mask)",
-          "grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
-          "bool align_corners, bool[2] output_mask)")
+@operator(*(f"grid_sampler_{n}d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+            "bool align_corners, bool[2] output_mask)" for n in (2, 3)))
 def grid_sampler_backward(t: Torch, grad: Node, x: Node, grid: Node, mode: int, padding: int, corners: bool,
                           wanted: list[bool]) -> object:
     if mode not in (BILINEAR, NEAREST):
@@ -130,13 +97,11 @@ def grid_sampler_backward(t: Torch, grad: Node, x: Node, grid: Node, mode: int, 
     by_place: list[Node] = [t.like(v, 0) for v in places]
     for corner in product((0, 1), repeat=rank):
         at = [t.plus(v, up) for v, up in zip(whole, corner, strict=True)]
-        weight = _weights(t, parts, corner)
-        assert weight is not None, "an image has dimensions"
-        sampling.add(at, t.mul(g, t.unsqueeze(weight, -1)))
+        sampling.add(at, t.mul(g, t.unsqueeze(reduce(t.mul, corner_shares(t, parts, corner)), -1)))
         along = t.sum(t.mul(sampling.read(at), g), [rank + 1])
         for d in range(rank):
-            rest = _weights(t, parts, corner, d)
-            term = along if rest is None else t.mul(along, rest)
+            shares = list(corner_shares(t, parts, corner, d))
+            term = t.mul(along, reduce(t.mul, shares)) if shares else along
             by_place[d] = t.add(by_place[d], term if corner[d] else t.unary("negate", term))
     by_grid = [t.unsqueeze(t.mul(p, slope), -1) for p, slope in zip(by_place, slopes, strict=True)]
     return sampling.gradient() if wanted[0] else None, t.concat(by_grid[::-1], last) if wanted[1] else None

@@ -1,8 +1,10 @@
 """Samples images and volumes at computed positions: affine grids and grid_sample."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import product
+from math import prod
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.torch import Torch
@@ -33,9 +35,8 @@ def affine_grid(t: Torch, theta: Node, size: list[int], corners: bool) -> Node:
     return t.reshape(t.swap(grid, 1, 2), (n, *spatial, len(spatial)))
 
 
-@operator("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
-          "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)",
-          "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)")
+@operator(*(f"grid_sampler{form}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)"
+            for form in ("_2d", "_3d", "")))
 def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners: bool) -> Node:
     """Samples at grid positions, the last coordinate first; outside is zero, the border, or the mirrored image."""
     rank = t.rank(x) - 2
@@ -45,7 +46,7 @@ def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners
         raise TypeFault("grid_sample of volumes is bilinear or nearest, also in torch")
     sizes = t.shape(x)[2:]
     places = [_place(t, grid, rank - 1 - d, n, corners) for d, n in enumerate(sizes)]
-    sample = _sampler(t, x, t.shape(grid)[1:-1])
+    sample = Image(t, x, t.shape(grid)[1:-1]).read
     if mode == BICUBIC:
         y = _bicubic(t, places, sizes, padding, corners, sample)
     else:
@@ -83,27 +84,33 @@ def _bounded(t: Torch, v: Node, n: int, padding: int, corners: bool) -> Node:
 Sample = Callable[[list[Node]], Node]
 
 
-def _sampler(t: Torch, x: Node, out: tuple[int, ...]) -> Sample:
-    """A function that returns the elements [N, *out, C] at integer coordinates, zeros outside."""
-    n, c, *sizes = t.shape(x)
-    rank, total = len(sizes), 1
-    for s in sizes:
-        total *= s
-    flat = t.reshape(t.transpose(x, [0, *range(2, rank + 2), 1]), (n * total, c))
+class Image:
+    """An image [N, C, ...] as rows of channels, read at integer coordinates [N, *out], which count only inside."""
 
-    def sample(at: list[Node]) -> Node:
-        inside: Node | None = None
-        place = t.scale(t.iota((n, *out), 0, S64), total)
-        step = total
-        for v, size in zip(at, sizes, strict=True):
+    def __init__(self, t: Torch, x: Node, out: tuple[int, ...]) -> None:
+        self.t, self.out = t, out
+        self.batch, self.channels, *self.sizes = t.shape_of(x, 3)
+        self.total = prod(self.sizes)
+        self.order = [0, *range(2, len(self.sizes) + 2), 1]
+        self.flat = t.reshape(t.transpose(x, self.order), (self.batch * self.total, self.channels))
+
+    def places(self, at: list[Node]) -> tuple[Node, Node]:
+        """The rows of coordinates, and which of them are inside."""
+        t, step, inside = self.t, self.total, None
+        place = t.scale(t.iota((self.batch, *self.out), 0, S64), self.total)
+        for v, size in zip(at, self.sizes, strict=True):
             step //= max(size, 1)
             here = t.binary("and", t.compare("GE", v, t.like(v, 0)), t.compare("LT", v, t.like(v, size)))
             inside = here if inside is None else t.binary("and", inside, here)
             place = t.add(place, t.scale(t.minimum(t.maximum(v, t.like(v, 0)), t.like(v, size - 1)), step))
-        rows = t.take(flat, place, 0)
-        assert inside is not None
+        assert inside is not None, "an image has dimensions"
+        return place, inside
+
+    def read(self, at: list[Node]) -> Node:
+        """[N, *out, C]: zeros outside."""
+        t, (place, inside) = self.t, self.places(at)
+        rows = t.take(self.flat, place, 0)
         return t.select(t.broadcast_to(t.unsqueeze(inside, -1), t.shape(rows)), rows, t.like(rows, 0))
-    return sample
 
 
 def _linear(t: Torch, places: list[Node], sample: Sample) -> Node:
@@ -111,17 +118,16 @@ def _linear(t: Torch, places: list[Node], sample: Sample) -> Node:
     low = [t.unary("floor", v) for v in places]
     parts = [t.sub(v, f) for v, f in zip(places, low, strict=True)]
     whole = [t.convert(f, S64) for f in low]
-    total: Node | None = None
-    for corner in product((0, 1), repeat=len(places)):
-        weight: Node | None = None
-        for up, part in zip(corner, parts, strict=True):
-            factor = part if up else t.sub(t.like(part, 1), part)
-            weight = factor if weight is None else t.mul(weight, factor)
-        assert weight is not None
-        term = t.mul(sample([t.plus(v, up) for v, up in zip(whole, corner, strict=True)]), t.unsqueeze(weight, -1))
-        total = term if total is None else t.add(total, term)
-    assert total is not None
-    return total
+
+    def term(corner: tuple[int, ...]) -> Node:
+        weight = reduce(t.mul, corner_shares(t, parts, corner))
+        return t.mul(sample([t.plus(v, up) for v, up in zip(whole, corner, strict=True)]), t.unsqueeze(weight, -1))
+    return reduce(t.add, map(term, product((0, 1), repeat=len(places))))
+
+
+def corner_shares(t: Torch, parts: list[Node], corner: tuple[int, ...], without: int = -1) -> Iterator[Node]:
+    """How much each dimension gives a corner, ``without`` one of them."""
+    return (part if up else t.sub(t.like(part, 1), part) for d, (up, part) in enumerate(zip(corner, parts, strict=True)) if d != without)
 
 
 def _bicubic(t: Torch, places: list[Node], sizes: tuple[int, ...], padding: int, corners: bool, sample: Sample) -> Node:
@@ -129,17 +135,10 @@ def _bicubic(t: Torch, places: list[Node], sizes: tuple[int, ...], padding: int,
     low = [t.unary("floor", v) for v in places]
     weights = [_cubic(t, t.sub(v, f)) for v, f in zip(places, low, strict=True)]
     taps = [[t.convert(_bounded(t, t.plus(f, k - 1), n, padding, corners), S64) for k in range(4)] for f, n in zip(low, sizes, strict=True)]
-    total: Node | None = None
-    for i in range(4):
-        row: Node | None = None
-        for j in range(4):
-            term = t.mul(sample([taps[0][i], taps[1][j]]), t.unsqueeze(weights[1][j], -1))
-            row = term if row is None else t.add(row, term)
-        assert row is not None
-        term = t.mul(row, t.unsqueeze(weights[0][i], -1))
-        total = term if total is None else t.add(total, term)
-    assert total is not None
-    return total
+
+    def row(y: Node) -> Node:
+        return reduce(t.add, (t.mul(sample([y, x]), t.unsqueeze(w, -1)) for x, w in zip(taps[1], weights[1], strict=True)))
+    return reduce(t.add, (t.mul(row(y), t.unsqueeze(w, -1)) for y, w in zip(taps[0], weights[0], strict=True)))
 
 
 def _cubic(t: Torch, f: Node, a: float = -0.75) -> list[Node]:

@@ -124,13 +124,14 @@ def bag_dense_backward(t: Torch, grad: Node, indices: Node, bag_of: Node, sizes:
 def bag_backward(t: Torch, grad: Node, indices: Node, offsets: Node, bag_of: Node, sizes: Node, largest: Node, rows: int,
                  by_frequency: bool, mode: int, sparse: bool, factors: Node | None, padding: int) -> Node:
     """The kernels of torch may leave out which bag an index is in."""
-    if t.shape(bag_of) != t.shape(indices):
-        bag_of = _bags(t, indices, offsets)
+    bag_of = _bags(t, indices, offsets, bag_of)
     return bag_dense_backward(t, grad, indices, bag_of, sizes, largest, rows, by_frequency, mode, factors, padding)
 
 
-def _bags(t: Torch, indices: Node, offsets: Node) -> Node:
-    """The bag of each index."""
+def _bags(t: Torch, indices: Node, offsets: Node, bag_of: Node) -> Node:
+    """The bag of each index: the kernels of torch may leave it out."""
+    if t.shape(bag_of) == t.shape(indices):
+        return bag_of
     n, bags = t.shape(indices)[0], t.shape(offsets)[0]
     after = t.compare("GE", t.iota((bags, n), 1, t.dtype(offsets)), t.unsqueeze(offsets, 1))
     return t.plus(t.sum(t.convert(after, S64), [0]), -1)
@@ -139,8 +140,7 @@ def _bags(t: Torch, indices: Node, offsets: Node) -> Node:
 @operator("_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor offset2bag, "
           "int mode, int padding_idx=-1)")
 def bag_factors_backward(t: Torch, grad: Node, weight: Node, indices: Node, offsets: Node, bag_of: Node, mode: int, padding: int) -> Node:
-    if t.shape(bag_of) != t.shape(indices):
-        bag_of = _bags(t, indices, offsets)
+    bag_of = _bags(t, indices, offsets, bag_of)
     made = t.sum(t.mul(t.take(grad, bag_of, 0), t.take(weight, indices, 0)), [1])
     return made if padding < 0 else t.select(t.compare("EQ", indices, t.like(indices, padding)), t.like(made, 0), made)
 

@@ -263,31 +263,14 @@ def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: s
     return t.scatter(x, starts, updates, combine, inserted=every)
 
 
-def _require_combiner(reduce: str) -> None:
-    if reduce not in ("add", "multiply"):
+@operator("scatter.src(Tensor self, int dim, Tensor index, Tensor src)",
+          "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
+          "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)",
+          "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)")
+def scatter(t: Torch, x: Node, dim: int, index: Node, source: object, reduce: str | None = None) -> Node:
+    if reduce not in (None, "add", "multiply"):
         raise TypeFault(f"the reductions of scatter are add and multiply, not {reduce!r}")
-
-
-@operator("scatter.src(Tensor self, int dim, Tensor index, Tensor src)")
-def scatter(t: Torch, x: Node, dim: int, index: Node, source: Node) -> Node:
-    return scattered(t, x, dim, index, source, None)
-
-
-@operator("scatter.value(Tensor self, int dim, Tensor index, Scalar value)")
-def scatter_value(t: Torch, x: Node, dim: int, index: Node, value: object) -> Node:
-    return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), None)
-
-
-@operator("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce)")
-def scatter_combined(t: Torch, x: Node, dim: int, index: Node, source: Node, reduce: str) -> Node:
-    _require_combiner(reduce)
-    return scattered(t, x, dim, index, source, reduce)
-
-
-@operator("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce)")
-def scatter_value_combined(t: Torch, x: Node, dim: int, index: Node, value: object, reduce: str) -> Node:
-    _require_combiner(reduce)
-    return scattered(t, x, dim, index, t.full(t.shape(index), value, t.dtype(x)), reduce)
+    return scattered(t, x, dim, index, source if isinstance(source, Node) else t.full(t.shape(index), source, t.dtype(x)), reduce)
 
 
 @operator("scatter_add(Tensor self, int dim, Tensor index, Tensor src)")

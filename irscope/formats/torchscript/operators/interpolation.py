@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product, starmap
 from math import floor
 from typing import Any
 
@@ -242,16 +244,14 @@ def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
 
 
 
-for _n in (1, 2, 3):
-    def _pads(n: int) -> None:
-        @operator(f"reflection_pad{n}d(Tensor self, int[{2 * n}] padding)")
-        def reflection(t: Torch, x: Node, pads: list[int]) -> Node:
-            return _mirrored(t, x, pads, "reflect")
+@operator(*(f"reflection_pad{n}d(Tensor self, int[{2 * n}] padding)" for n in (1, 2, 3)))
+def reflection(t: Torch, x: Node, pads: list[int]) -> Node:
+    return _mirrored(t, x, pads, "reflect")
 
-        @operator(f"replication_pad{n}d(Tensor self, int[{2 * n}] padding)")
-        def replication(t: Torch, x: Node, pads: list[int]) -> Node:
-            return _mirrored(t, x, pads, "replicate")
-    _pads(_n)
+
+@operator(*(f"replication_pad{n}d(Tensor self, int[{2 * n}] padding)" for n in (1, 2, 3)))
+def replication(t: Torch, x: Node, pads: list[int]) -> Node:
+    return _mirrored(t, x, pads, "replicate")
 
 
 @operator("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride)")
@@ -289,15 +289,13 @@ def col2im(t: Torch, x: Node, size: list[int], kernel: list[int], dilation: list
     rows = zip((h, w), dilation, kernel, stride, strict=True)
     oh, ow = ((s - d * (k - 1) - 1) // at_least(1, "a stride", st) + 1 for s, d, k, st in rows)
     columns = t.reshape(x, (n, c, kernel[0], kernel[1], oh, ow))
-    total: Node | None = None
     zero = t.array(0, t.dtype(x))
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            part = t.reshape(t.slice(columns, [0, 0, i, j, 0, 0], [n, c, i + 1, j + 1, oh, ow]), (n, c, oh, ow))
-            a, b = i * dilation[0], j * dilation[1]
-            high = [0, 0, h - a - ((oh - 1) * stride[0] + 1), w - b - ((ow - 1) * stride[1] + 1)]
-            spread = t.pad(part, zero, [0, 0, a, b], high, [0, 0, stride[0] - 1, stride[1] - 1])
-            total = spread if total is None else t.add(total, spread)
-    assert total is not None
+
+    def spread(i: int, j: int) -> Node:
+        part = t.reshape(t.slice(columns, [0, 0, i, j, 0, 0], [n, c, i + 1, j + 1, oh, ow]), (n, c, oh, ow))
+        a, b = i * dilation[0], j * dilation[1]
+        high = [0, 0, h - a - ((oh - 1) * stride[0] + 1), w - b - ((ow - 1) * stride[1] + 1)]
+        return t.pad(part, zero, [0, 0, a, b], high, [0, 0, stride[0] - 1, stride[1] - 1])
+    total = reduce(t.add, starmap(spread, product(range(kernel[0]), range(kernel[1]))))
     y = t.slice(total, [0, 0, padding[0], padding[1]], [n, c, h - padding[0], w - padding[1]])
     return t.reshape(y, t.shape(y)[1:]) if single else y

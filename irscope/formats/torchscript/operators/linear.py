@@ -1,6 +1,7 @@
 """Matrix products in all their forms."""
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
@@ -270,14 +271,12 @@ def _by_rows(t: Torch, x: Node, w: Node, offsets: Node) -> Node:
     rows, groups = t.shape(x)[0], t.shape(w)[0]
     at = t.reshape(t.iota((rows,), 0, t.dtype(offsets)), (rows, 1))
     group = t.sum(t.convert(t.compare("GE", at, t.reshape(offsets, (1, groups))), F32), [1])
-    total: Node | None = None
-    for g in range(groups):
+
+    def of(g: int) -> Node:
         mine = t.compare("EQ", group, t.like(group, g))
         part = t.matmul(x, t.reshape(t.slice_dim(w, 0, g, g + 1), t.shape(w)[1:]))
-        part = t.select(t.reshape(mine, (rows, 1)), part, t.like(part, 0))
-        total = part if total is None else t.add(total, part)
-    assert total is not None
-    return total
+        return t.select(t.reshape(mine, (rows, 1)), part, t.like(part, 0))
+    return reduce(t.add, map(of, range(groups)))
 
 
 @operator("_weight_norm(Tensor v, Tensor g, int dim=0)")

@@ -99,9 +99,8 @@ def picked(t: Torch, log: Node, target: Node, w: Node | None, reduction: int, ig
     return t.div(t.sum(loss, dims), t.sum(weight, dims))
 
 
-@operator("nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, int ignore_index=-100)",
-          "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, int ignore_index=-100)",
-          "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, int ignore_index=-100)")
+@operator(*(f"nll_loss{form}(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, int ignore_index=-100)"
+            for form in ("", "_nd", "2d")))
 def nll_loss(t: Torch, x: Node, y: Node, w: Node | None, reduction: int, ignored: int) -> Node:
     return picked(t, x, y, w, reduction, ignored)
 

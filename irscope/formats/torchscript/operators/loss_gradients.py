@@ -90,10 +90,8 @@ def nll_loss_forward(t: Torch, x: Node, y: Node, w: Node | None, reduction: int,
     return loss, total
 
 
-@operator("nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
-          "Tensor total_weight)",
-          "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
-          "Tensor total_weight)")
+@operator(*(f"nll_loss{form}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
+            "Tensor total_weight)" for form in ("", "2d")))
 def nll_loss_backward(t: Torch, grad: Node, x: Node, y: Node, w: Node | None, reduction: int, ignored: int, total: Node) -> Node:
     d = 1 if t.rank(x) > 1 else 0
     at = t.unsqueeze(y, d) if t.rank(x) > t.rank(y) else y

@@ -184,9 +184,12 @@ def batch_norm_no_update(t: Torch, x: Node, w: Node | None, b: Node | None, mean
 
 
 @operator("native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
-          "Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask)")
+          "Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask)",
+          "batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, "
+          "Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve)")
 def batch_norm_backward(t: Torch, grad: Node, x: Node, w: Node | None, running_mean: Node | None, running_var: Node | None,
-                        mean: Node | None, factor: Node | None, train: bool, eps: float, wanted: list[bool]) -> Gradients:
+                        mean: Node | None, factor: Node | None, train: bool, eps: float, wanted: list[bool],
+                        *rest: object) -> Gradients:
     shape, dims, kind = _channels(t, x), _others(t, x), t.dtype(x)
     g, v = widened(t, grad), widened(t, x)
     if not train:
@@ -204,13 +207,6 @@ def batch_norm_backward(t: Torch, grad: Node, x: Node, w: Node | None, running_m
     return (t.convert(by_x, kind) if wanted[0] else None,
             t.convert(t.sum(t.mul(g, scaled), dims), own) if wanted[1] else None,
             t.convert(t.sum(g, dims), own) if wanted[2] else None)
-
-
-@operator("batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, "
-          "Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve)")
-def batch_norm_reserved(t: Torch, grad: Node, x: Node, w: Node, running_mean: Node | None, running_var: Node | None, mean: Node | None,
-                        factor: Node | None, train: bool, eps: float, wanted: list[bool], reserve: Node) -> Gradients:
-    return batch_norm_backward(t, grad, x, w, running_mean, running_var, mean, factor, train, eps, wanted)
 
 
 @operator("cudnn_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? running_mean, Tensor? running_var, "

@@ -1,6 +1,7 @@
 """Norms and distances."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from irscope.formats.torchscript.operators import operator
@@ -93,22 +94,15 @@ def _of_singular_values(t: Torch, x: Node, order: object, rows: int, columns: in
 
 
 @operator("nuclear_norm(Tensor self, bool keepdim=False)", "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False)")
-def nuclear_norm(t: Torch, x: Node, *rest: Any) -> Node:
-    return matrix_norm(t, x, "nuc", rest[0] if len(rest) > 1 else [-2, -1], rest[-1], None)
+def nuclear_norm(t: Torch, x: Node, *, dim: Sequence[int] = (-2, -1), keepdim: bool) -> Node:
+    return matrix_norm(t, x, "nuc", list(dim), keepdim, None)
 
 
 @operator("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False)", "norm.Scalar(Tensor self, Scalar p=2)",
-          "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False)")
-def norm(t: Torch, x: Node, *rest: Any) -> Node:
-    if rest and isinstance(rest[0], list):
-        return vector_norm(t, x, 2, t.dims(x, rest[0]), rest[1])
-    p = 2 if rest[0] is None else rest[0]
-    return vector_norm(t, x, p, t.dims(x, rest[1] if len(rest) > 1 else None), rest[2] if len(rest) > 2 else False)
-
-
-@operator("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)")
-def norm_dtype(t: Torch, x: Node, p: float | None, dim: Any, keep: bool, dtype: int) -> Node:
-    return vector_norm(t, t.convert(x, t.dtype_number(dtype, t.dtype(x))), 2 if p is None else p, t.dims(x, dim), keep)
+          "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False)",
+          "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)")
+def norm(t: Torch, x: Node, *, p: float | None = None, dim: Any = None, keepdim: bool = False, dtype: int | None = None) -> Node:
+    return vector_norm(t, t.convert(x, t.dtype_number(dtype, t.dtype(x))), 2 if p is None else p, t.dims(x, dim), keepdim)
 
 
 @operator("dist(Tensor self, Tensor other, Scalar p=2)")

@@ -73,29 +73,22 @@ def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
     return t.scale(t.concat([first, *inside, last], d), 1 / nonzero("spacing", spacing))
 
 
-def _gradients(t: Torch, x: Node, spacing: object, dims: list[int], order: int) -> list[Node]:
+@operator("gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1)",
+          "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1)",
+          "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1)",
+          "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1)",
+          "gradient.array(Tensor self, *, int[] dim, int edge_order=1)")
+def gradient(t: Torch, x: Node, *, spacing: object = None, dim: Any, edge_order: int) -> list[Node]:
+    dims = _along(t, x, dim)
     x = t.floating(x)
     steps = spacing if isinstance(spacing, list) else [1 if spacing is None else spacing] * len(dims)
     if len(steps) != len(dims):
         raise TypeFault(f"gradient along {len(dims)} dimensions is given {len(steps)} spacings")
-    return [_slope(t, x, t.dim(x, d), s, order) for d, s in zip(dims, steps, strict=True)]
+    return [_slope(t, x, t.dim(x, d), s, edge_order) for d, s in zip(dims, steps, strict=True)]
 
 
-@operator("gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1)",
-          "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1)")
-def gradient(t: Torch, x: Node, spacing: object, dim: int | None, order: int) -> list[Node]:
-    return _gradients(t, x, spacing, list(range(t.rank(x))) if dim is None else [dim], order)
-
-
-@operator("gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1)",
-          "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1)")
-def gradient_along(t: Torch, x: Node, spacing: object, dims: list[int], order: int) -> list[Node]:
-    return _gradients(t, x, spacing, dims, order)
-
-
-@operator("gradient.array(Tensor self, *, int[] dim, int edge_order=1)")
-def gradient_of_ones(t: Torch, x: Node, dims: list[int], order: int) -> list[Node]:
-    return _gradients(t, x, None, dims, order)
+def _along(t: Torch, x: Node, dim: Any) -> list[int]:
+    return list(range(t.rank(x))) if dim is None else [dim] if isinstance(dim, int) else dim
 
 
 def _along_coordinates(t: Torch, x: Node, d: int, places: Node, order: int) -> Node:
@@ -142,5 +135,4 @@ def _along_coordinates(t: Torch, x: Node, d: int, places: Node, order: int) -> N
 def gradient_over(t: Torch, x: Node, places: list[Node], dims: Any, order: int) -> list[Node]:
     """Along dimensions whose coordinates are given."""
     x = t.floating(x)
-    dims = list(range(t.rank(x))) if dims is None else [dims] if isinstance(dims, int) else dims
-    return [_along_coordinates(t, x, t.dim(x, d), p, order) for d, p in in_step("dimensions and coordinates", dims, places)]
+    return [_along_coordinates(t, x, t.dim(x, d), p, order) for d, p in in_step("dimensions and coordinates", _along(t, x, dims), places)]

@@ -76,21 +76,15 @@ def _run(t: Torch, data: Node, batch_sizes: Node, states: list[Node], network: N
     return (t.take(flat, _place_of_row(t, inside, rows), 0), *finals)
 
 
-@operator(f"lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, {REST})", draws=True)
-def lstm(t: Torch, data: Node, batch_sizes: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float,
-         train: bool, both: bool) -> tuple[Node, ...]:
-    check_training(dropout, train)
-    return _run(t, data, batch_sizes, hx, Network(params, biases, layers, both, lstm_step))
-
-
-def _plain(name: str, cell: Cell) -> None:
-    @operator(f"{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, {REST})", draws=True)
-    def recurrent(t: Torch, data: Node, batch_sizes: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float,
-                  train: bool, both: bool) -> tuple[Node, ...]:
+def _plain(name: str, cell: Cell, state: str = "Tensor") -> None:
+    @operator(f"{name}.data(Tensor data, Tensor batch_sizes, {state} hx, {REST})", draws=True)
+    def recurrent(t: Torch, data: Node, batch_sizes: Node, hx: Node | list[Node], params: list[Node], biases: bool, layers: int,
+                  dropout: float, train: bool, both: bool) -> tuple[Node, ...]:
         check_training(dropout, train)
-        return _run(t, data, batch_sizes, [hx], Network(params, biases, layers, both, cell))
+        return _run(t, data, batch_sizes, [hx] if isinstance(hx, Node) else hx, Network(params, biases, layers, both, cell))
 
 
+_plain("lstm", lstm_step, "Tensor[]")
 _plain("gru", gru_step)
 _plain("rnn_tanh", tanh_step)
 _plain("rnn_relu", relu_step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.formats.torchscript.abstract import Decision, TensorView
+from irscope.formats.torchscript.abstract import TensorView
 from irscope.formats.torchscript.operators import (
     alias,
     casts,
@@ -20,12 +20,13 @@ from irscope.formats.torchscript.operators import (
     view,
 )
 from irscope.formats.torchscript.operators.pooling import PoolWindow, max_pool, offsets, places
-from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, F64, S8, S64
 
 SPACE = "prims"
+MADE = "ScalarType dtype, Device device, bool requires_grad"
+Declared = Callable[..., object]
 UNARY = """
     abs acos acosh asin asinh atan atanh cos cosh bessel_j0=special_bessel_j0 bessel_j1=special_bessel_j1 bessel_i0=i0
     bessel_i0e=special_i0e bessel_i1=special_i1 bessel_i1e=special_i1e bitwise_not ceil digamma erf erf_inv=erfinv erfc erfcx=special_erfcx
@@ -44,36 +45,24 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(name, of or name) for name, _, of in (word.partition("=") for word in text.split())]
 
 
-def _unary(name: str, function: Callable[..., object]) -> None:
-    @operator(f"{name}(Tensor self)", namespace=SPACE)
-    def one(t: Torch, x: Node) -> Any:
-        return function(t, x)
-
-
-def _binary(name: str, function: Callable[..., object]) -> None:
-    scaled = name in ("add", "sub")
-
-    @operator(f"{name}(Tensor self, Tensor other)", namespace=SPACE)
-    def two(t: Torch, x: Node, y: Node) -> object:
-        return function(t, x, y, 1) if scaled else function(t, x, y)
+def _same(declared: Callable[[Declared], Declared], function: Callable[..., Any]) -> None:
+    """Declare what a function of torch's own operators does under another name."""
+    @declared
+    def forwarded(t: Torch, *given: object) -> object:
+        return function(t, *given)
 
 
 HOME = ("arithmetic", "unary", "logic", "special", "bessel", "numbers")
 """The families that declare these in torch."""
 for _name, _of in _pairs(UNARY):
-    _unary(_name, function_of(f"aten::{_of}", *HOME))
+    _same(operator(f"{_name}(Tensor self)", namespace=SPACE), function_of(f"aten::{_of}", *HOME))
 for _name, _of in _pairs(BINARY):
-    _binary(_name, function_of(f"aten::{_of}", *HOME))
+    _function = function_of(f"aten::{_of}", *HOME)
+    _same(operator(f"{_name}(Tensor self, Tensor other)", namespace=SPACE),
+          (lambda t, x, y, function=_function: function(t, x, y, 1)) if _name in ("add", "sub") else _function)
 
-
-@operator("cbrt(Tensor self)", namespace=SPACE)
-def cbrt(t: Torch, x: Node) -> Node:
-    return t.unary("cbrt", x)
-
-
-@operator("conj_physical(Tensor self)", namespace=SPACE)
-def conj_physical(t: Torch, x: Node) -> Node:
-    return complex_numbers.conjugate(t, x)
+_same(operator("cbrt(Tensor self)", namespace=SPACE), lambda t, x: t.unary("cbrt", x))
+_same(operator("conj_physical(Tensor self)", namespace=SPACE), complex_numbers.conjugate)
 
 
 @operator("div(Tensor self, Tensor other)", namespace=SPACE)
@@ -103,9 +92,7 @@ def clone(t: Torch, x: Node, *rest: object) -> Node:
     return x
 
 
-@operator("fill(Tensor self, Scalar value)", namespace=SPACE)
-def fill(t: Torch, x: Node, value: object) -> Node:
-    return casts.fill(t, x, value)
+_same(operator("fill(Tensor self, Scalar value)", namespace=SPACE), casts.fill)
 
 
 @operator("convert_element_type(Tensor a, ScalarType dtype)", namespace=SPACE, traits="cast")
@@ -116,19 +103,17 @@ def convert_element_type(t: Torch, x: Node, dtype: int) -> Node:
 # ---------------------------------------------------------------------- views and movement
 
 
-@view("prims::view_of(Tensor(a) a)")
-def view_of(t: Torch, x: Node) -> TensorView:
-    return casts.same(t, x)
-
-
-@view("prims::view_of_dtype(Tensor(a) a, ScalarType dtype)")
-def view_of_dtype(t: Torch, x: Node, dtype: int) -> TensorView:
-    return shape.view_dtype(t, x, dtype)
-
-
-@alias("prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset)", traits="view")
-def as_strided(t: Torch, x: Node, at: Strided | None, size: list[int], stride: list[int], offset: int) -> Decision:
-    return shape.as_strided(t, x, at, size, stride, offset)
+_same(view("prims::view_of(Tensor(a) a)"), casts.same)
+_same(view("prims::view_of_dtype(Tensor(a) a, ScalarType dtype)"), shape.view_dtype)
+_same(alias("prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset)", traits="view"), shape.as_strided)
+_same(view("prims::squeeze(Tensor(a) a, int[] dimensions)"), shape.squeeze)
+_same(view("prims::transpose(Tensor(a) a, int[] permutation)"), shape.permute)
+_same(alias("prims::real(Tensor(a) self)", traits="view"), complex_numbers.real)
+_same(view("prims::imag(Tensor(a) self)"), complex_numbers.imag)
+_same(alias("prims::conj(Tensor(a) a)", traits="view"), complex_numbers.conj)
+_same(operator("prims::reshape(Tensor a, SymInt[] shape)", work="movement"), lambda t, x, size: t.reshape(x, tuple(size)))
+_same(operator("prims::cat(Tensor[] tensors, int dim)", work="movement"), joining.cat)
+_same(operator("prims::rev(Tensor a, int[] dims)", work="movement"), lambda t, x, dims: t.reverse(x, [t.dim(x, d) for d in dims]))
 
 
 @view("prims::broadcast_in_dim(Tensor(a) a, SymInt[] shape, int[] broadcast_dimensions)")
@@ -164,46 +149,6 @@ def _collapsed(t: Torch, x: Node, start: int, end: int) -> tuple[int, ...]:
 def split_dim(t: Torch, x: Node, dim: int, outer: int) -> TensorView:
     old = t.shape(x)
     return shape.reshaped(t, (*old[:dim], outer, old[dim] // max(outer, 1), *old[dim + 1:]))
-
-
-@view("prims::squeeze(Tensor(a) a, int[] dimensions)")
-def squeeze(t: Torch, x: Node, dims: list[int]) -> TensorView:
-    return shape.squeeze_dim(t, x, dims)
-
-
-@view("prims::transpose(Tensor(a) a, int[] permutation)")
-def transpose(t: Torch, x: Node, order: list[int]) -> TensorView:
-    return shape.permute(t, x, order)
-
-
-@alias("prims::real(Tensor(a) self)", traits="view")
-def real(t: Torch, x: Node, at: Strided | None) -> Decision:
-    return complex_numbers.real(t, x, at)
-
-
-@view("prims::imag(Tensor(a) self)")
-def imag(t: Torch, x: Node) -> TensorView:
-    return complex_numbers.imag(t, x)
-
-
-@alias("prims::conj(Tensor(a) a)", traits="view")
-def conj(t: Torch, x: Node, at: Strided | None) -> Decision:
-    return complex_numbers.conj(t, x, at)
-
-
-@operator("prims::reshape(Tensor a, SymInt[] shape)", work="movement")
-def reshape(t: Torch, x: Node, size: list[int]) -> Node:
-    return t.reshape(x, tuple(size))
-
-
-@operator("prims::cat(Tensor[] tensors, int dim)", work="movement")
-def cat(t: Torch, tensors: list[Node], dim: int) -> Node:
-    return joining.cat(t, tensors, dim)
-
-
-@operator("prims::rev(Tensor a, int[] dims)", work="movement")
-def rev(t: Torch, x: Node, dims: list[int]) -> Node:
-    return t.reverse(x, [t.dim(x, d) for d in dims])
 
 
 # ---------------------------------------------------------------------- reductions
@@ -246,24 +191,18 @@ def iota(t: Torch, n: int, start: int, step: int, dtype: int, device: object, gr
     return t.plus(t.scale(t.iota((n,), 0, kind), step), start)
 
 
-@operator("prims::empty(SymInt[] shape, *, ScalarType dtype, Device device, bool requires_grad)", work="movement")
-def empty(t: Torch, size: list[int], dtype: int, device: object, grad: bool) -> Node:
+@operator(f"prims::empty(SymInt[] shape, *, {MADE})", f"prims::empty_strided(SymInt[] shape, SymInt[] strides, *, {MADE})",
+          f"prims::empty_permuted(SymInt[] shape, int[] physical_layout, *, {MADE})", work="movement")
+def empty(t: Torch, size: list[int], *, dtype: int) -> Node:
     return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
 
 
-@operator("prims::empty_strided(SymInt[] shape, SymInt[] strides, *, ScalarType dtype, Device device, bool requires_grad)",
-          "prims::empty_permuted(SymInt[] shape, int[] physical_layout, *, ScalarType dtype, Device device, bool requires_grad)",
-          work="movement")
-def empty_strided(t: Torch, size: list[int], order: list[int], dtype: int, device: object, grad: bool) -> Node:
-    return t.full(tuple(size), 0, t.dtype_number(dtype, F32))
-
-
-@operator("prims::full(SymInt[] shape, Scalar fill_value, *, ScalarType dtype, Device device, bool requires_grad)", work="movement")
+@operator(f"prims::full(SymInt[] shape, Scalar fill_value, *, {MADE})", work="movement")
 def full(t: Torch, size: list[int], value: object, dtype: int, device: object, grad: bool) -> Node:
     return t.broadcast_to(t.as_tensor(value, t.dtype_number(dtype, F32)), tuple(size))
 
 
-@operator("prims::full_like(Tensor a, Scalar fill_value, *, ScalarType dtype, Device device, bool requires_grad)", work="movement")
+@operator(f"prims::full_like(Tensor a, Scalar fill_value, *, {MADE})", work="movement")
 def full_like(t: Torch, x: Node, value: object, dtype: int, device: object, grad: bool) -> Node:
     return t.broadcast_to(t.as_tensor(value, t.dtype_number(dtype, t.dtype(x))), t.shape(x))
 
@@ -276,24 +215,13 @@ def scalar_tensor(t: Torch, value: object, dtype: int | None, device: object) ->
 # ---------------------------------------------------------------------- libraries
 
 
-@operator("prims::svd(Tensor A, *, bool full_matrices)", work="contraction")
-def svd(t: Torch, a: Node, full_matrices: bool) -> tuple[Node, Node, Node]:
-    return decompositions.svd(t, a, full_matrices)
-
-
-@operator("prims::fft_r2c(Tensor self, *, int[] dim, bool onesided)", work="contraction")
-def fft_r2c(t: Torch, x: Node, dims: list[int], onesided: bool) -> Node:
-    return fourier.r2c(t, x, dims, 0, onesided)
-
-
-@operator("prims::fft_c2c(Tensor self, *, int[] dim, bool forward)", work="contraction")
-def fft_c2c(t: Torch, x: Node, dims: list[int], forward: bool) -> Node:
-    return fourier.c2c(t, x, dims, 0, forward)
-
-
-@operator("prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size)", work="contraction")
-def fft_c2r(t: Torch, x: Node, dims: list[int], size: int) -> Node:
-    return fourier.c2r(t, x, dims, 0, size)
+_same(operator("prims::svd(Tensor A, *, bool full_matrices)", work="contraction"), decompositions.svd)
+_same(operator("prims::fft_r2c(Tensor self, *, int[] dim, bool onesided)", work="contraction"),
+      lambda t, x, dims, onesided: fourier.r2c(t, x, dims, 0, onesided))
+_same(operator("prims::fft_c2c(Tensor self, *, int[] dim, bool forward)", work="contraction"),
+      lambda t, x, dims, forward: fourier.c2c(t, x, dims, 0, forward))
+_same(operator("prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size)", work="contraction"),
+      lambda t, x, dims, size: fourier.c2r(t, x, dims, 0, size))
 
 
 @operator("prims::_low_memory_max_pool_with_offsets(Tensor self, SymInt[] kernel_size, SymInt[] stride, SymInt[] padding, "
@@ -313,8 +241,5 @@ def max_pool_places(t: Torch, x: Node, kernel: list[int], size: list[int], strid
     return places(t, x, PoolWindow(len(kernel), kernel, stride, padding, dilation), size)
 
 
-@operator("prims::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)", work="movement")
-def unsafe_index_put(t: Torch, x: Node, at: list[Node | None], values: Node, accumulate: bool) -> Node:
-    return indexing.index_put(t, x, at, values, accumulate)
-
-
+_same(operator("prims::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False)", work="movement"),
+      indexing.index_put)

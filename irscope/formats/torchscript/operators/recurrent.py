@@ -132,21 +132,15 @@ def check_training(dropout: float, train: bool) -> None:
 REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
 
 
-@operator(f"lstm.input(Tensor input, Tensor[] hx, {REST})", draws=True)
-def lstm(t: Torch, x: Node, hx: list[Node], params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
-         batch_first: bool) -> tuple[Node, ...]:
-    check_training(dropout, train)
-    return Network(params, biases, layers, both, lstm_step).run_batched(t, x, hx, batch_first)
-
-
-def _plain(name: str, cell: Cell) -> None:
-    @operator(f"{name}.input(Tensor input, Tensor hx, {REST})", draws=True)
-    def recurrent(t: Torch, x: Node, hx: Node, params: list[Node], biases: bool, layers: int, dropout: float, train: bool, both: bool,
-                  batch_first: bool) -> tuple[Node, ...]:
+def _plain(name: str, cell: Cell, state: str = "Tensor") -> None:
+    @operator(f"{name}.input(Tensor input, {state} hx, {REST})", draws=True)
+    def recurrent(t: Torch, x: Node, hx: Node | list[Node], params: list[Node], biases: bool, layers: int, dropout: float, train: bool,
+                  both: bool, batch_first: bool) -> tuple[Node, ...]:
         check_training(dropout, train)
-        return Network(params, biases, layers, both, cell).run_batched(t, x, [hx], batch_first)
+        return Network(params, biases, layers, both, cell).run_batched(t, x, [hx] if isinstance(hx, Node) else hx, batch_first)
 
 
+_plain("lstm", lstm_step, "Tensor[]")
 _plain("gru", gru_step)
 _plain("rnn_tanh", tanh_step)
 _plain("rnn_relu", relu_step)

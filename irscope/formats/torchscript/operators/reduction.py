@@ -13,6 +13,7 @@ from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64, U8
 from irscope.ops.faults import TypeFault
+from irscope.ops.tensors import Tensors
 
 
 def accumulating(t: Torch, x: Node, dtype: int | None) -> Node:
@@ -22,33 +23,25 @@ def accumulating(t: Torch, x: Node, dtype: int | None) -> Node:
     return t.convert(x, S64) if t.dtype(x).is_integer or t.dtype(x) is PRED else x
 
 
-@operator("sum(Tensor self, *, ScalarType? dtype=None)")
-def sum_all(t: Torch, x: Node, dtype: int | None) -> Node:
-    return t.sum(accumulating(t, x, dtype), t.dims(x, None))
-
-
-@operator("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)")
-def sum_dim(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
-    return t.sum(accumulating(t, x, dtype), t.dims(x, dim), keep)
+@operator("sum(Tensor self, *, ScalarType? dtype=None)",
+          "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)")
+def sum_dim(t: Torch, x: Node, *, dim: list[int] | None = None, keepdim: bool = False, dtype: int | None) -> Node:
+    return t.sum(accumulating(t, x, dtype), t.dims(x, dim), keepdim)
 
 
 @operator("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)")
 def nansum(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
-    return sum_dim(t, t.select(t.compare("NE", x, x), t.like(x, 0), x), dim, keep, dtype)
+    return sum_dim(t, t.select(t.compare("NE", x, x), t.like(x, 0), x), dim=dim, keepdim=keep, dtype=dtype)
 
 
-@operator("mean(Tensor self, *, ScalarType? dtype=None)")
-def mean_all(t: Torch, x: Node, dtype: int | None) -> Node:
-    return mean_dim(t, x, None, False, dtype)
-
-
-@operator("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)")
-def mean_dim(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | None) -> Node:
+@operator("mean(Tensor self, *, ScalarType? dtype=None)",
+          "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None)")
+def mean_dim(t: Torch, x: Node, *, dim: list[int] | None = None, keepdim: bool = False, dtype: int | None) -> Node:
     if dtype is not None:
         x = t.convert(x, t.dtype_number(dtype, t.dtype(x)))
     if not (t.dtype(x).is_float or t.dtype(x).is_complex):
         raise TypeFault("the mean of integers needs dtype=")
-    return mean_of(t, x, t.dims(x, dim), keep)
+    return mean_of(t, x, t.dims(x, dim), keepdim)
 
 
 @rounded_once
@@ -70,14 +63,10 @@ def nanmean(t: Torch, x: Node, dim: list[int] | None, keep: bool, dtype: int | N
     return t.div(total, t.convert(count, t.dtype(total)))
 
 
-@operator("prod(Tensor self, *, ScalarType? dtype=None)")
-def prod_all(t: Torch, x: Node, dtype: int | None) -> Node:
-    return t.product(accumulating(t, x, dtype), t.dims(x, None))
-
-
-@operator("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)")
-def prod_dim(t: Torch, x: Node, dim: int, keep: bool, dtype: int | None) -> Node:
-    return t.product(accumulating(t, x, dtype), t.dims(x, dim), keep)
+@operator("prod(Tensor self, *, ScalarType? dtype=None)",
+          "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None)")
+def prod_dim(t: Torch, x: Node, *, dim: int | None = None, keepdim: bool = False, dtype: int | None) -> Node:
+    return t.product(accumulating(t, x, dtype), t.dims(x, dim), keepdim)
 
 
 @operator("aminmax(Tensor self, *, int? dim=None, bool keepdim=False)")
@@ -149,7 +138,11 @@ def count_nonzero(t: Torch, x: Node, dim: Any) -> Node:
           "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False)")
 def logsumexp(t: Torch, x: Node, dim: list[int], keep: bool) -> Node:
     x = t.floating(x)
-    dims = t.dims(x, dim)
+    return log_sum_exp(t, x, t.dims(x, dim), keep)
+
+
+def log_sum_exp(t: Tensors, x: Node, dims: list[int], keep: bool) -> Node:
+    """The logarithm of the sum of exponentials, whose largest is taken out before: it would overflow."""
     top = t.max(x, dims, True)
     top = t.select(t.unary("is-finite", top), top, t.like(top, 0))
     total = t.add(t.unary("log", t.sum(t.unary("exponential", t.sub(x, top)), dims, True)), top)
@@ -170,24 +163,16 @@ def variance(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node
 
 
 def _spread(name: str, root: bool, mean: bool) -> None:
-    def made(t: Torch, x: Node, dim: Any, correction: float, keep: bool) -> Node | tuple[Node, Node]:
+    @operator(f"{name}(Tensor self, bool unbiased=True)",
+              f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)",
+              f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
+    def made(t: Torch, x: Node, *, dim: list[int] | None = None, unbiased: bool = True, correction: float | None = None,
+             keepdim: bool = False) -> Node | tuple[Node, Node]:
         wide = widened(t, x)
-        y = variance(t, wide, dim, correction, keep)
+        y = variance(t, wide, dim, int(unbiased) if correction is None else correction, keepdim)
         y = t.unary("sqrt", y) if root else y
         y = t.convert(y, t.dtype(x)) if wide is not x else y
-        return (y, mean_of(t, x, t.dims(x, dim), keep)) if mean else y
-
-    @operator(f"{name}(Tensor self, bool unbiased=True)")
-    def over_all(t: Torch, x: Node, unbiased: bool) -> Node | tuple[Node, Node]:
-        return made(t, x, None, int(unbiased), False)
-
-    @operator(f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False)")
-    def over_dim(t: Torch, x: Node, dim: object, unbiased: bool, keep: bool) -> Node | tuple[Node, Node]:
-        return made(t, x, dim, int(unbiased), keep)
-
-    @operator(f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)")
-    def over_correction(t: Torch, x: Node, dim: object, correction: float | None, keep: bool) -> Node | tuple[Node, Node]:
-        return made(t, x, dim, 1 if correction is None else correction, keep)
+        return (y, mean_of(t, x, t.dims(x, dim), keepdim)) if mean else y
 
 
 for _name, _root in (("var", False), ("std", True)):

@@ -15,9 +15,12 @@ from irscope.ops.checked import in_step, nonzero
 from irscope.ops.faults import TypeFault
 
 
-def sizes(t: Torch, x: Node, wanted: list[int]) -> tuple[int, ...]:
-    """The shape that view and reshape mean: one -1 is inferred. Raises TypeFault when the number of elements does not match."""
-    total = prod(t.shape(x))
+def sizes(t: Torch, x: Node, wanted: list[int] | Node) -> tuple[int, ...]:
+    """The shape that view and reshape mean, or that of a tensor: one -1 is inferred.
+
+    Raises TypeFault when the number of elements does not match.
+    """
+    wanted, total = list(t.shape(wanted)) if isinstance(wanted, Node) else wanted, prod(t.shape(x))
     if -1 in wanted:
         known = prod(s for s in wanted if s != -1)
         if wanted.count(-1) > 1 or not known or total % known:  # beside a 0, the -1 could be any size
@@ -66,13 +69,13 @@ def composed(*views: TensorView) -> TensorView:
     return TensorView(lambda b: second.read(first.read(b)), write if first.write and second.write else None, place)
 
 
-@view("view(Tensor(a) self, int[] size)", "_unsafe_view(Tensor self, int[] size)")
-def view_sizes(t: Torch, x: Node, size: list[int]) -> TensorView:
+@view("view(Tensor(a) self, int[] size)", "_unsafe_view(Tensor self, int[] size)", "view_as(Tensor(a) self, Tensor other)")
+def view_sizes(t: Torch, x: Node, size: list[int] | Node) -> TensorView:
     return reshaped(t, sizes(t, x, size))
 
 
-@alias("reshape(Tensor(a) self, int[] shape)", traits="dense-view")
-def reshape(t: Torch, x: Node, at: Strided | None, size: list[int]) -> Decision:
+@alias("reshape(Tensor(a) self, int[] shape)", "reshape_as(Tensor(a) self, Tensor other)", traits="dense-view")
+def reshape(t: Torch, x: Node, at: Strided | None, size: list[int] | Node) -> Decision:
     return reshaped_or_copied(t, x, at, sizes(t, x, size))
 
 
@@ -88,16 +91,6 @@ def view_dtype(t: Torch, x: Node, dtype: int) -> TensorView:
     if old.storage != new.storage:
         raise TypeFault(f"a view of {old.name} as {new.name}, which has another width, is not supported")
     return TensorView(lambda b: t.bitcast_convert(b, new), lambda b, part: t.bitcast_convert(part, old), lambda at: at)
-
-
-@view("view_as(Tensor(a) self, Tensor other)")
-def view_as(t: Torch, x: Node, other: Node) -> TensorView:
-    return reshaped(t, sizes(t, x, list(t.shape(other))))
-
-
-@alias("reshape_as(Tensor(a) self, Tensor other)", traits="dense-view")
-def reshape_as(t: Torch, x: Node, at: Strided | None, other: Node) -> Decision:
-    return reshaped_or_copied(t, x, at, sizes(t, x, list(t.shape(other))))
 
 
 @alias("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1)", traits="dense-view")
@@ -144,13 +137,8 @@ def in_format(t: Torch, x: Node, at: Strided | None, memory_format: int | None) 
     return Copied(x, replace(contiguous(t.shape(x), wanted), conjugated=at.conjugated, negated=at.negated))
 
 
-@view("squeeze(Tensor(a) self)")
-def squeeze(t: Torch, x: Node) -> TensorView:
-    return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if s != 1])
-
-
-@view("squeeze.dim(Tensor(a) self, int dim)", "squeeze.dims(Tensor(a) self, int[] dim)")
-def squeeze_dim(t: Torch, x: Node, dim: int | list[int]) -> TensorView:
+@view("squeeze(Tensor(a) self)", "squeeze.dim(Tensor(a) self, int dim)", "squeeze.dims(Tensor(a) self, int[] dim)")
+def squeeze(t: Torch, x: Node, dim: int | list[int] | None = None) -> TensorView:
     dims = t.dims(x, dim) if dim != [] else []
     return _kept(t, x, [i for i, s in enumerate(t.shape(x)) if i not in dims or s != 1])
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import reduce
 
 from irscope.formats.torchscript.operators import operator
 from irscope.formats.torchscript.operators.creation import OPTIONS
@@ -45,13 +45,9 @@ def _kaiser(beta: float) -> Callable[[Array, int], Array]:
 
 
 def _declare_window(name: str, shape: Callable[[Array, int], Array]) -> None:
-    @operator(f"{name}_window.periodic(int window_length, bool periodic, {OPTIONS})")
-    def of(t: Torch, n: int, periodic: bool, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+    @operator(f"{name}_window.periodic(int window_length, bool periodic, {OPTIONS})", f"{name}_window(int window_length, {OPTIONS})")
+    def of(t: Torch, n: int, *, periodic: bool = True, dtype: int | None) -> Node:
         return _window(t, n, periodic, dtype, shape)
-
-    @operator(f"{name}_window(int window_length, {OPTIONS})")
-    def default(t: Torch, n: int, dtype: int | None, layout: object, device: object, pin: object) -> Node:
-        return _window(t, n, True, dtype, shape)
 
 
 for _name, _shape in (("bartlett", _bartlett), ("blackman", _cosines(0.42, -0.5, 0.08)), ("hann", _cosines(0.5, -0.5)),
@@ -61,13 +57,12 @@ for _name, _shape in (("bartlett", _bartlett), ("blackman", _cosines(0.42, -0.5,
 
 @operator(f"hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, {OPTIONS})",
           f"hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, {OPTIONS})")
-def hamming_window(t: Torch, n: int, periodic: bool, alpha: float, *rest: Any) -> Node:
-    beta, dtype = (rest[0], rest[1]) if len(rest) == 5 else (0.46, rest[0])
+def hamming_window(t: Torch, n: int, periodic: bool, alpha: float, *, beta: float = 0.46, dtype: int | None) -> Node:
     return _window(t, n, periodic, dtype, _cosines(alpha, -beta))
 
 
 @operator(f"kaiser_window.beta(int window_length, bool periodic, float beta, {OPTIONS})")
-def kaiser_window(t: Torch, n: int, periodic: bool, beta: float, dtype: int | None, layout: object, device: object, pin: object) -> Node:
+def kaiser_window(t: Torch, n: int, periodic: bool, beta: float, *, dtype: int | None) -> Node:
     return _window(t, n, periodic, dtype, _kaiser(beta))
 
 
@@ -90,11 +85,15 @@ def _centred(t: Torch, window: Node | None, length: int | None, n: int) -> Node 
 
 
 @operator("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, "
-          "bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)")
-def stft(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window: Node | None, normalized: bool, onesided: bool | None,
-         as_complex: bool | None, align: bool | None) -> Node:
+          "bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)",
+          "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+          "str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)")
+def stft(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window: Node | None, *, center: bool = False,
+         pad_mode: str = "", normalized: bool, onesided: bool | None, return_complex: bool | None, align_to_window: bool | None) -> Node:
     """Frames of ``n`` elements, ``hop`` apart, times the window: [..., frequencies, frames]."""
-    if align:
+    if center:
+        x = pad(t, x, [n // 2, n // 2], pad_mode, None)
+    if align_to_window:
         raise TypeFault("stft with align_to_window is not supported: use win_length = n_fft, or center=True")
     single = t.rank(x) == 1
     x = t.floating(t.unsqueeze(x, 0) if single else x)
@@ -117,16 +116,7 @@ def stft(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window:
         y = r2c(t, y, [2], mode, onesided is None or onesided)
     y = t.swap(y, 1, 2)
     y = t.reshape(y, t.shape(y)[1:]) if single else y
-    return y if as_complex else t.concat([t.unsqueeze(t.unary(part, y), -1) for part in ("real", "imag")], t.rank(y))
-
-
-@operator("stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
-          "str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None)")
-def stft_centered(t: Torch, x: Node, n: int, hop: int | None, length: int | None, window: Node | None, center: bool, pad_mode: str,
-                  normalized: bool, onesided: bool | None, as_complex: bool | None, align: bool | None) -> Node:
-    if center:
-        x = pad(t, x, [n // 2, n // 2], pad_mode, None)
-    return stft(t, x, n, hop, length, window, normalized, onesided, as_complex, align)
+    return y if return_complex else t.concat([t.unsqueeze(t.unary(part, y), -1) for part in ("real", "imag")], t.rank(y))
 
 
 def _overlapped(t: Torch, frames: Node, hop: int) -> Node:
@@ -135,12 +125,10 @@ def _overlapped(t: Torch, frames: Node, hop: int) -> Node:
     parts = -(-n // hop)
     zero = t.array(0, t.dtype(frames))
     wide = t.reshape(t.pad(frames, zero, [0, 0, 0], [0, 0, parts * hop - n]), (batch, count, parts, hop))
-    total: Node | None = None
-    for k in range(parts):
-        part = t.reshape(t.slice_dim(wide, 2, k, k + 1), (batch, count, hop))
-        part = t.pad(part, zero, [0, k, 0], [0, parts - 1 - k, 0])
-        total = part if total is None else t.add(total, part)
-    assert total is not None
+
+    def part(k: int) -> Node:
+        return t.pad(t.reshape(t.slice_dim(wide, 2, k, k + 1), (batch, count, hop)), zero, [0, k, 0], [0, parts - 1 - k, 0])
+    total = reduce(t.add, map(part, range(parts)))
     return t.slice_dim(t.reshape(total, (batch, (count + parts - 1) * hop)), 1, 0, hop * (count - 1) + n)
 
 

@@ -20,23 +20,15 @@ def ordered(t: Torch, x: Node, dim: int, descending: bool) -> tuple[Node, Node]:
     return t.convert(values, t.dtype(x)), at
 
 
-@operator("sort(Tensor self, int dim=-1, bool descending=False)")
-def sort(t: Torch, x: Node, dim: int, descending: bool) -> tuple[Node, Node]:
+@operator("sort(Tensor self, int dim=-1, bool descending=False)",
+          "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)")
+def sort(t: Torch, x: Node, *, dim: int, descending: bool) -> tuple[Node, Node]:
     return ordered(t, x, dim, descending)
 
 
-@operator("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)")
-def sort_stable(t: Torch, x: Node, stable: object, dim: int, descending: bool) -> tuple[Node, Node]:
-    return ordered(t, x, dim, descending)
-
-
-@operator("argsort(Tensor self, int dim=-1, bool descending=False)")
-def argsort(t: Torch, x: Node, dim: int, descending: bool) -> Node:
-    return ordered(t, x, dim, descending)[1]
-
-
-@operator("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)")
-def argsort_stable(t: Torch, x: Node, stable: bool, dim: int, descending: bool) -> Node:
+@operator("argsort(Tensor self, int dim=-1, bool descending=False)",
+          "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False)")
+def argsort(t: Torch, x: Node, *, dim: int, descending: bool) -> Node:
     return ordered(t, x, dim, descending)[1]
 
 
@@ -209,8 +201,11 @@ def nanmedian(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
     values, at = ordered(t, x, d, False)
     count = t.sum(t.convert(t.compare("EQ", x, x), S64), [d], True)
     middle = t.div(t.maximum(t.plus(count, -1), t.like(count, 0)), t.like(count, 2))
-    y, place = t.gather_elements(values, middle, d), t.gather_elements(at, middle, d)
-    if keep:
-        return y, place
-    shape = tuple(n for i, n in enumerate(t.shape(x)) if i != d)
-    return t.reshape(y, shape), t.reshape(place, shape)
+    return picked(t, values, at, middle, d, keep)
+
+
+def picked(t: Torch, values: Node, at: Node, place: Node, d: int, keep: bool) -> tuple[Node, Node]:
+    """The value and the index at a place along a dimension, which has one element then, or is gone."""
+    value, index = t.gather_elements(values, place, d), t.gather_elements(at, place, d)
+    shape = tuple(n for i, n in enumerate(t.shape(values)) if i != d)
+    return (value, index) if keep else (t.reshape(value, shape), t.reshape(index, shape))

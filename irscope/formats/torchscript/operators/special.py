@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import factorial, inf, log, pi, sqrt
 
 from irscope.formats.torchscript.operators import operator
@@ -60,9 +61,13 @@ def log_gamma(t: Torch, x: Node) -> Node:
     return t.select(endless, t.like(x, float("inf")), t.select(small, mirrored, value))
 
 
-@operator("lgamma(Tensor self)", "special_gammaln(Tensor self)")
-def lgamma(t: Torch, x: Node) -> Node:
-    return in_double(t, x, lambda v: log_gamma(t, v))
+def _declare(function: Callable[[Torch, Node], Node], *names: str) -> None:
+    @operator(*(f"{name}(Tensor self)" for name in names))
+    def made(t: Torch, x: Node) -> Node:
+        return in_double(t, x, lambda v: function(t, v))
+
+
+_declare(log_gamma, "lgamma", "special_gammaln")
 
 
 @operator("mvlgamma(Tensor self, int p)", "special_multigammaln(Tensor self, int p)")
@@ -95,11 +100,7 @@ def psi(t: Torch, x: Node) -> Node:
     return t.select(below, t.select(whole, pole, mirrored), value)
 
 
-@operator("digamma(Tensor self)", "special_digamma(Tensor self)", "special_psi(Tensor self)")
-def digamma(t: Torch, x: Node) -> Node:
-    return in_double(t, x, lambda v: psi(t, v))
-
-
+_declare(psi, "digamma", "special_digamma", "special_psi")
 BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 
 
@@ -125,7 +126,7 @@ def hurwitz(t: Torch, s: Node, q: Node) -> Node:
 @operator("polygamma(int n, Tensor self)", "special_polygamma(int n, Tensor self)")
 def polygamma(t: Torch, n: int, x: Node) -> Node:
     if at_least(0, "n", n) == 0:
-        return digamma(t, x)
+        return in_double(t, x, lambda v: psi(t, v))
     scale = float(factorial(n)) if n <= LARGEST_FACTORIAL else inf
     return in_double(t, x, lambda v: t.scale(hurwitz(t, t.like(v, n + 1), v), scale if n % 2 else -scale))
 
@@ -164,9 +165,7 @@ def scaled_erfc(t: Torch, x: Node) -> Node:
     return where(t, "LT", x, 0, t.sub(t.scale(t.unary("exponential", t.mul(x, x)), 2), value), value)
 
 
-@operator("special_erfcx(Tensor self)")
-def erfcx(t: Torch, x: Node) -> Node:
-    return in_double(t, x, lambda v: scaled_erfc(t, v))
+_declare(scaled_erfc, "special_erfcx")
 
 
 @operator("special_ndtr(Tensor self)")
@@ -175,15 +174,13 @@ def ndtr(t: Torch, x: Node) -> Node:
     return in_double(t, x, lambda v: t.scale(erfc(t, t.scale(v, -sqrt(0.5))), 0.5))
 
 
-@operator("special_log_ndtr(Tensor self)")
-def log_ndtr(t: Torch, x: Node) -> Node:
-    def value(v: Node) -> Node:
-        u = t.scale(v, sqrt(0.5))
-        far = t.sub(t.unary("log", t.scale(scaled_erfc(t, t.unary("negate", u)), 0.5)), t.mul(u, u))
-        return where(t, "LT", v, -1, far, t.unary("log-plus-one", t.scale(erfc(t, u), -0.5)))
-    return in_double(t, x, value)
+def log_normal(t: Torch, v: Node) -> Node:
+    u = t.scale(v, sqrt(0.5))
+    far = t.sub(t.unary("log", t.scale(scaled_erfc(t, t.unary("negate", u)), 0.5)), t.mul(u, u))
+    return where(t, "LT", v, -1, far, t.unary("log-plus-one", t.scale(erfc(t, u), -0.5)))
 
 
+_declare(log_normal, "special_log_ndtr")
 CENTRAL = (1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.000218580870, -4.39150654e-06, -3.5233877e-06, 3.43273939e-07,
            2.81022636e-08)
 TAIL = (2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257)
@@ -203,9 +200,7 @@ def inverse_erf(t: Torch, y: Node) -> Node:
     return t.select(edge, t.mul(y, t.like(y, float("inf"))), x)
 
 
-@operator("erfinv(Tensor self)", "special_erfinv(Tensor self)")
-def erfinv(t: Torch, x: Node) -> Node:
-    return in_double(t, x, lambda v: inverse_erf(t, v))
+_declare(inverse_erf, "erfinv", "special_erfinv")
 
 
 @operator("special_ndtri(Tensor self)")
@@ -249,17 +244,10 @@ def bessel(t: Torch, x: Node, odd: bool, scaled: bool) -> Node:
     return where(t, "LT", x, 0, t.unary("negate", value), value) if odd else value
 
 
-def _bessel(names: tuple[str, ...], odd: bool, scaled: bool) -> None:
-    @operator(*(f"{name}(Tensor self)" for name in names))
-    def made(t: Torch, x: Node) -> Node:
-        return in_double(t, x, lambda v: bessel(t, v, odd, scaled))
-
-
-_bessel(("i0", "special_i0"), False, False)
-_bessel(("special_i0e",), False, True)
-_bessel(("special_i1",), True, False)
-_bessel(("special_i1e",), True, True)
-
+_declare(partial(bessel, odd=False, scaled=False), "i0", "special_i0")
+_declare(partial(bessel, odd=False, scaled=True), "special_i0e")
+_declare(partial(bessel, odd=True, scaled=False), "special_i1")
+_declare(partial(bessel, odd=True, scaled=True), "special_i1e")
 
 # ---------------------------------------------------------------------- logarithms and steps
 
@@ -316,14 +304,14 @@ def ldexp(t: Torch, x: Node, y: Node) -> Node:
     return t.convert(t.mul(t.convert(x, wide), scale), kind)
 
 
-@operator("isposinf(Tensor self)")
-def isposinf(t: Torch, x: Node) -> Node:
-    return t.compare("EQ", x, t.like(x, float("inf"))) if t.dtype(x).is_float else t.compare("NE", x, x)
+def _infinite(name: str, value: float) -> None:
+    @operator(f"{name}(Tensor self)")
+    def made(t: Torch, x: Node) -> Node:
+        return t.compare("EQ", x, t.like(x, value)) if t.dtype(x).is_float else t.compare("NE", x, x)
 
 
-@operator("isneginf(Tensor self)")
-def isneginf(t: Torch, x: Node) -> Node:
-    return t.compare("EQ", x, t.like(x, float("-inf"))) if t.dtype(x).is_float else t.compare("NE", x, x)
+_infinite("isposinf", inf)
+_infinite("isneginf", -inf)
 
 
 @operator("nextafter(Tensor self, Tensor other)")

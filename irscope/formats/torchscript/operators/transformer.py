@@ -72,9 +72,8 @@ def native_attention(t: Torch, query: Node, key: Node, value: Node, size: int, h
 
 @operator("_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
           "Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "
-          "Tensor norm_weight_2, "
-          "Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, "
-          "int? mask_type=None)")
+          "Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, "
+          "Tensor? mask=None, int? mask_type=None)")
 def encoder_layer(t: Torch, x: Node, size: int, heads: int, qkv_weight: Node, qkv_bias: Node, out_weight: Node, out_bias: Node,
                   use_gelu: bool, norm_first: bool, eps: float, weight1: Node, bias1: Node, weight2: Node, bias2: Node, up: Node,
                   up_bias: Node, down: Node, down_bias: Node, mask: Node | None, kind: int | None) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import prod
 
 from irscope.formats.torchscript.operators import operator
-from irscope.formats.torchscript.operators.sorting import ordered
+from irscope.formats.torchscript.operators.sorting import ordered, picked
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
@@ -125,8 +125,4 @@ def mode(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
     start = t.cumulative("maximum", t.select(begins, place, t.like(place, 0)), d, 0)
     _, last = t.arg_extreme(t.sub(place, start), d, True, S64)
     last = t.unsqueeze(last, d)
-    value, index = t.gather_elements(values, last, d), t.gather_elements(at, last, d)
-    if keep:
-        return value, index
-    shape = tuple(s for i, s in enumerate(t.shape(x)) if i != d)
-    return t.reshape(value, shape), t.reshape(index, shape)
+    return picked(t, values, at, last, d, keep)

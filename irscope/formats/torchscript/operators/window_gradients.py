@@ -76,19 +76,12 @@ def at_places(t: Torch, grad: Node, x: Node, places: Node, n: int) -> Node:
 
 def _largest(n: int) -> None:
     @operator(f"max_pool{n}d_with_indices_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, int[{n}] stride, "
-              f"int[{n}] padding, int[{n}] dilation, bool ceil_mode, Tensor indices)")
-    def backward(t: Torch, grad: Node, x: Node, kernel: object, stride: object, padding: object, dilation: object, ceil: bool,
-                 places: Node) -> Node:
-        return at_places(t, grad, x, places, n)
-
-    @operator(f"adaptive_max_pool{n}d_backward(Tensor grad_output, Tensor self, Tensor indices)")
-    def adaptive(t: Torch, grad: Node, x: Node, places: Node) -> Node:
-        return at_places(t, grad, x, places, n)
-
-    @operator(f"fractional_max_pool{n}d_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, int[{n}] output_size, "
+              f"int[{n}] padding, int[{n}] dilation, bool ceil_mode, Tensor indices)",
+              f"adaptive_max_pool{n}d_backward(Tensor grad_output, Tensor self, Tensor indices)",
+              f"fractional_max_pool{n}d_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, int[{n}] output_size, "
               "Tensor indices)")
-    def fractional(t: Torch, grad: Node, x: Node, kernel: object, size: object, places: Node) -> Node:
-        return at_places(t, grad, x, places, n)
+    def backward(t: Torch, grad: Node, x: Node, *, indices: Node) -> Node:
+        return at_places(t, grad, x, indices, n)
 
 
 for _n in (2, 3):
