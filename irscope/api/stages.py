@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from irscope.analysis.survey import Survey
 from irscope.fleet.dump_folder import Stage
-from irscope.formats.detect import read, read_data
 from irscope.graph import Reading
 from irscope.passes.manager import Step
 from irscope.query.snapshots import snapshots
 from irscope.render.html import PageOptions, html_page
 from irscope.render.page_stages import PageStage
-from irscope.source import SourceText, UserError
-from irscope.source.files import read_bytes
+from irscope.source import UserError
 
 MAX_BYTES = 64 << 20
 """Bytes of the stages of a folder that are read for a page; of longer compilations, the stages in the middle are left out."""
@@ -42,7 +40,7 @@ def _size(stage: Stage) -> int:
 
 def _read(stage: Stage) -> Iterator[Reading]:
     try:
-        reading = read(SourceText(stage.path, stage.text)) if stage.text else read_data(read_bytes(stage.path), stage.path)
+        reading = stage.read()
     except UserError:
         return  # the folder's own timeline says why
     if reading.modules:

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 
 from irscope.fleet import compile_folder
 from irscope.fleet.files import find_files, stem
+from irscope.formats.detect import read, read_data
+from irscope.graph import Reading
+from irscope.source import SourceText
+from irscope.source.files import read_bytes
 
 _MODULE = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+?)\.(?P<stage>before_optimizations|\d{4}\..+"
                      r"|(?:sm_\d+\.\d+\w*?_)?[\w\-]*?after_optimizations[\w.\-]*)\.(?:txt|(?:hlo\.)?(?:pb|txtpb)|hlo)(?:\.gz)?")
@@ -36,6 +40,10 @@ class Stage:
     def is_last(self) -> bool:
         """After all passes."""
         return self.order[0] == 2
+
+    def read(self) -> Reading:
+        """The reading of the text. Raises UserError where it cannot be read."""
+        return read(SourceText(self.path, self.text)) if self.text else read_data(read_bytes(self.path), self.path)
 
     def words(self) -> str:
         """The stage for a reader: the pass after which it was written and its pipeline, or ``before optimizations``.
