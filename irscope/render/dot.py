@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
-from irscope.render.theme import Most, Theme, box_colours, class_colours, legend, theme
+from irscope.render.theme import Theme, box_colours, class_colours, legend, most_of, theme
 from irscope.render.units import short
 from irscope.render.view import Box, BoxFrame, Drawing, Link
 from irscope.source import UserError
@@ -123,7 +123,7 @@ def _boxes(view: Drawing, names: dict[Box, str], color_by: str, colours: Theme) 
         inside.setdefault(box.cluster, []).append(box)
     for frame in view.clusters:
         below.setdefault(frame.parent, []).append(frame)
-    most = Most.of(view.boxes)
+    most = most_of(view.boxes, color_by)
     number = 0
     stack: list[tuple[BoxFrame | None, bool, int]] = [(None, False, 0)]
     while stack:

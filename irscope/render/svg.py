@@ -8,7 +8,7 @@ from typing import NamedTuple
 from irscope.render.layout import Placed, layered
 from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
-from irscope.render.theme import Most, Theme, box_colours, legend, theme
+from irscope.render.theme import Theme, box_colours, legend, most_of, theme
 from irscope.render.view import Box, Drawing, Link
 from irscope.source.visible import markup
 
@@ -48,7 +48,7 @@ def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
         yield from _edge(link, _route(placed, i, number[link.source], number[link.target], heights), colours)
-    most = Most.of(view.boxes)
+    most = most_of(view.boxes, color_by)
     for i, box in enumerate(view.boxes):
         area = Area(placed.x[i], placed.y[i], widths[i], heights[i])
         yield from _box(box, texts[i], area, box_colours(box, color_by, most, colours))
