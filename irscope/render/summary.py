@@ -20,7 +20,7 @@ _SHOWN_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack
 def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], file: str = "") -> Iterator[str]:
     """The figures, a line a subject; no line is wider than the terminal. ``attrs`` are the module's own attributes."""
     one = summary.dialect.instruction
-    title = short(_title(summary), paint.width)
+    title = short(f"{summary.dialect.module} {summary.name}", paint.width)
     room = paint.width - len(title) - 2
     yield paint(title, "bold") + ("  " + paint(short(file, room), "dim") if file and room >= 12 else "")
     where = f", entry {summary.entry}" if summary.entry else ""
@@ -53,16 +53,14 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
         yield from _row("dtypes", [f"{name} {percent(n / whole)}" for name, n in summary.dtypes.most_common(6)], paint)
     steps = [(name, n) for name, n in summary.ops.most_common() if name not in ("parameter", "constant")]
     yield from _row("operators", [f"{name} {count(n)}" for name, n in steps], paint)
-    if summary.loops:
-        yield from _row("loops", _loops(summary), paint)
+    yield from _row("loops", _loops(summary), paint)
     if summary.sources:
         line, n = summary.sources.most_common(1)[0]
         yield from _row("source", [plural(summary.source_files, "file"), f"most from {short(line, 60)} ({plural(n, one)})"], paint)
     yield from _row("sizes", _sizes(Interface(attrs)), paint)
     yield from _row("guards", Interface(attrs).guards, paint)
     flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _SHOWN_ELSEWHERE]
-    if flags:
-        yield from _row("attributes", flags, paint)
+    yield from _row("attributes", flags, paint)
     if summary.unknown_ops and summary.dialect.primitive:
         yield from _row("unknown", [f"{name} {count(n)}" for name, n in summary.unknown_ops.most_common()], paint)
 
@@ -108,10 +106,6 @@ def findings_lines(reading: Reading, paint: Paint, limit: int | None) -> Iterato
         yield from rest
     if limit is not None and len(findings) > limit:
         yield paint(f"... {count(len(findings) - limit)} more: --all lists them", "dim")
-
-
-def _title(summary: Summary) -> str:
-    return f"{summary.dialect.module} {summary.name}"
 
 
 def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
