@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from irscope.analysis.calls import Calls
 from irscope.analysis.highlights import Highlight, Highlights, Leak
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
@@ -35,6 +36,18 @@ def sentence(one: Highlight | Leak) -> str:
 def names(one: Highlight) -> str:
     """``%a``, of an edge ``%a -> %b``."""
     return ARROW.join(f"%{node.name}" for node in one.nodes)
+
+
+def callers_of(calls: Calls, graph: Graph, node: Node) -> Iterator[tuple[Graph, Node]]:
+    """A node in its graph, what calls that graph, and so on."""
+    seen: set[Graph] = set()
+    while graph not in seen:
+        seen.add(graph)
+        yield graph, node
+        callers = calls.callers.get(graph)
+        if not callers:
+            return
+        graph, node = callers[0]
 
 
 class Badges:
@@ -76,12 +89,10 @@ class Badges:
 
     def _box(self, graph: Graph, node: Node) -> Box | None:
         """The box that shows a node: its own, that of what calls it, or that of a user; None where none does."""
-        calls = self.survey.calls
-        while graph not in self._shown:
-            callers = calls.callers.get(graph)
-            if not callers:
-                return None
-            graph, node = callers[0]
+        shown = next(((at, caller) for at, caller in callers_of(self.survey.calls, graph, node) if at in self._shown), None)
+        if shown is None:
+            return None
+        graph, node = shown
         box_of = self._shown[graph]
         box = box_of(node)
         ring, seen = [node], {node}
