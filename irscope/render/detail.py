@@ -16,12 +16,11 @@ from irscope.render.badges import Badges
 from irscope.render.classify import Classifier
 from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
 from irscope.render.kernel_plan import StoredEdge
-from irscope.render.labels import headline, inside_text, shape_text
+from irscope.render.labels import box_lines, headline, name_text
 from irscope.render.marks import Marks
-from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, stub_crowds
+from irscope.render.units import bytes_, flops, plural
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, count_inputs, stub_crowds
 
-MAX_NAME = 34
 MAX_INPUTS = 5
 MAX_RESULTS = 4
 """The numbers of more results of one node are not listed."""
@@ -92,9 +91,7 @@ class _Detail:
         badges.put(places)
         stub_crowds(self.view)
         badges.join(self.view)
-        for box in self.view.boxes:
-            if len(box.inputs) > MAX_INPUTS:
-                box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
+        count_inputs(self.view, MAX_INPUTS)
         if picked is not None:
             left = sum(1 for node in graph.nodes if node not in picked and not node.synthetic)
             self.view.notes.append(f"{plural(left, 'node')} of {graph.name} not shown; dashed boxes have operands among them")
@@ -117,8 +114,8 @@ class _Detail:
                 continue
             if place.parent is not None and node.op is hlo.parameter and _is_inlined(place.caller):
                 continue
-            box = Box(headline(node), drawn_class(node), cluster=place.cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
-            box.lines = [t for t in (inside_text(node), shape_text(node), short(f"%{node.name}", MAX_NAME)) if t]
+            box = Box(headline(node), drawn_class(node), cluster=place.cluster, node=node, key=f"{graph.name}/{node.name}")
+            box.lines = box_lines(node)
             if cost is not None:
                 work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
                 box.cost = estimate(work, moved) * survey.calls.times.get(graph, 1.0)
@@ -138,10 +135,9 @@ class _Detail:
         if len(kernels) > 1:
             box.lines.append(f"in {len(kernels)} kernels")
         elif kernels:
-            box.kernel = kernels[0]
-            cluster = place.kernels.get(box.kernel)
+            cluster = place.kernels.get(kernels[0])
             if cluster is None:
-                cluster = place.kernels[box.kernel] = BoxFrame(f"kernel of %{short(box.kernel, MAX_NAME)}", place.cluster, "fusion")
+                cluster = place.kernels[kernels[0]] = BoxFrame(f"kernel of {name_text(kernels[0])}", place.cluster, "fusion")
                 self.view.clusters.append(cluster)
             box.cluster = cluster
 
@@ -182,10 +178,10 @@ class _Detail:
         outer = place.boxes[caller.index]
         trips = self.survey.calls.trips.get(caller)
         if _is_inlined(caller):
-            title = f"{outer.title}  %{short(caller.name, MAX_NAME)}"
+            title = f"{outer.title}  {name_text(caller.name)}"
         else:
             title = body.name + (f" x{trips}" if trips is not None and body is caller.bodies[-1] else "")
-        cluster = BoxFrame(title, place.cluster, caller.op.work, key=f"{place.graph.name}/{caller.name}/{body.name}")
+        cluster = BoxFrame(title, place.cluster, caller.op.work)
         self.view.clusters.append(cluster)
         inner = _Place(body, folds, cluster, place, caller)
         self._places.append(inner)

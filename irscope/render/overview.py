@@ -1,7 +1,6 @@
 """The drawing of a graph that is too large to show node by node: its sections, opened while boxes are left."""
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Container
 from dataclasses import replace
 
@@ -14,14 +13,15 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.render.badges import Badges
 from irscope.render.classify import Classifier
+from irscope.render.copies import first_copy, further_copies
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.kernel_plan import StoredEdge
-from irscope.render.labels import inside_text, shape_text, work_title
+from irscope.render.labels import MAX_NAME, inside_text, name_text, shape_text, work_title
 from irscope.render.marks import Marks
 from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.room import screens_of
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, bundle, stub_crowds
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, bundle, count_inputs, stub_crowds
 
 MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
@@ -31,7 +31,6 @@ SPARSE = 12
 """With fewer boxes there may be room for one more open section."""
 LARGE = 20_000
 """Of a graph of more nodes, that is not tried: a drawing takes a quarter of a second for a hundred thousand."""
-MAX_NAME = 34
 MAX_INPUTS = 3
 """Lines of a box for what is written into it."""
 
@@ -76,7 +75,7 @@ class _Composed:
                 self.view = whole.view
                 shown = {graph: whole.box, body: part.box}
                 role = body_role(caller, caller.bodies.index(body))
-                title = f"{role} of %{short(caller.name, MAX_NAME)} x{survey.calls.times[body]:,.0f}"
+                title = f"{role} of {name_text(caller.name)} x{survey.calls.times[body]:,.0f}"
                 self._join(whole.box(caller), part.view, title)
         badges = Badges(survey, options.highlights)
         badges.put(shown)
@@ -84,7 +83,7 @@ class _Composed:
 
     def _join(self, caller: Box | None, part: Drawing, title: str) -> None:
         """Draw the boxes of a body in a frame, from which one line leads to what runs it."""
-        frame = BoxFrame(title, caller.cluster if caller is not None else None, "control", title)
+        frame = BoxFrame(title, caller.cluster if caller is not None else None, "control")
         for cluster in part.clusters:
             cluster.parent = cluster.parent or frame
         for box in part.boxes:
@@ -124,9 +123,7 @@ class _Overview:
         self._link()
         bundle(self.view)
         stub_crowds(self.view)
-        for box in self.view.boxes:
-            if len(box.inputs) > MAX_INPUTS:
-                box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
+        count_inputs(self.view, MAX_INPUTS)
         closed = sum(1 for box in self.view.boxes if box.node is None)
         if closed:
             what = f"{plural(len(graph.nodes), 'node')}; {plural(closed, 'section')} closed"
@@ -147,7 +144,7 @@ class _Overview:
                 if only is not None:
                     self._place_node(only, frame).lines.append(short(child.title, MAX_NAME))
                 elif child in self.opened:
-                    inner = BoxFrame(_title(child), frame, "section", _title(child))
+                    inner = BoxFrame(_title(child), frame, "section")
                     self.view.clusters.append(inner)
                     below.append((child, inner))
                 else:
@@ -184,9 +181,8 @@ class _Overview:
 
     def _node_box(self, node: Node, cluster: BoxFrame | None) -> Box:
         survey, graph = self.survey, self.graph
-        title, key = work_title(node, survey.naming), f"{graph.name}/{node.name}"
-        box = Box(title, drawn_class(node), cluster=cluster, node=node, graph=graph, key=key)
-        box.lines = [shape_text(node), short(f"%{node.name}", MAX_NAME)]
+        box = Box(work_title(node, survey.naming), drawn_class(node), cluster=cluster, node=node, key=f"{graph.name}/{node.name}")
+        box.lines = [shape_text(node), name_text(node.name)]
         texts = dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT)
         box.inputs = [text for text in texts if text]
         costs = survey.reaching(graph).costs
@@ -199,20 +195,12 @@ class _Overview:
         kinds = self.survey.kinds(self.graph)
         repeated = [section for section in self.outline.root.walk() if section in self.opened and section.times > 1]
         for section in reversed(repeated):  # what is in a copy first
-            first: dict[int, list[Node]] = defaultdict(list)
-            for node in sorted(_first_copy(section), key=lambda n: n.index):
-                first[kinds[node.index]].append(node)
+            for node in first_copy(section):
                 self.copies_of[node.index] = self._in_copy(section, 0, self.copies_of[node.index])
-            for number, copy in enumerate(section.copies[1:], 1):
-                taken: Counter[int] = Counter()
-                for node in sorted(copy.all_nodes(), key=lambda n: n.index):
-                    kind = kinds[node.index]
-                    same = first[kind]
-                    if taken[kind] < len(same) and self.box_of[node.index] is None:
-                        drawn = same[taken[kind]].index
-                        self.box_of[node.index] = self.box_of[drawn]
-                        self.copies_of[node.index] = self._in_copy(section, number, self.copies_of[drawn])
-                    taken[kind] += 1
+            for number, node, drawn in further_copies(section, kinds):
+                if drawn is not None and self.box_of[node.index] is None:
+                    self.box_of[node.index] = self.box_of[drawn.index]
+                    self.copies_of[node.index] = self._in_copy(section, number, self.copies_of[drawn.index])
 
     def _in_copy(self, section: Section, number: int, others: dict[Section, int]) -> dict[Section, int]:
         """The copies ``others`` and this one; the same object for all nodes of one copy."""
@@ -287,10 +275,3 @@ def _in_later_copy(source: dict[Section, int], target: dict[Section, int]) -> bo
 def _title(section: Section) -> str:
     times = f" x{section.times}" if section.times > 1 else ""
     return section.title + times + (f"  {section.note}" if section.note not in ("", "repeats") else "")
-
-
-def _first_copy(section: Section) -> list[Node]:
-    nodes = list(section.nodes)
-    for child in section.children:
-        nodes += child.all_nodes()
-    return nodes

@@ -1,7 +1,7 @@
 """What the page knows of a module: columns of numbers over all nodes, tables of the words they mean, and the sections."""
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Op
 from irscope.render.classify import Classifier
+from irscope.render.copies import first_copy, further_copies
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.labels import work_title
 from irscope.render.opening import Folded, focus_of, open_sections
@@ -41,7 +42,7 @@ def page_data(survey: Survey, findings: Sequence[Finding] = (), changes: Mapping
         "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
         "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs, "sizes": maker.sizes,
         "ops": [[op.name, op.work, int(op.known), int(works)] for op, works in maker.ops.values()],
-        "findings": finding_data(findings, survey.module.entry), "highlights": maker.marks.heading,
+        "findings": [finding_data(finding, survey.module.entry) for finding in findings], "highlights": maker.marks.heading,
     }
 
 
@@ -189,22 +190,11 @@ _DULL = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitca
 
 
 def _map_copies(section: Section, kinds: list[int], same_as: dict[str, int]) -> None:
-    """Pair the nodes of each further copy with those of the first: in order, by what they do."""
-    first: dict[int, list[int]] = defaultdict(list)
-    nodes = list(section.nodes)
-    for child in section.children:
-        nodes += child.all_nodes()
-    for node in sorted(nodes, key=lambda n: n.index):
-        first[kinds[node.index]].append(node.index)
-    drawn = {index for same in first.values() for index in same}
-    for copy in section.copies[1:]:
-        taken: Counter[int] = Counter()
-        for node in sorted(copy.all_nodes(), key=lambda n: n.index):
-            kind = kinds[node.index]
-            if node.index not in drawn:
-                # What has no counterpart (a constant that only one copy owns) is not drawn.
-                same_as.setdefault(str(node.index), first[kind][taken[kind]] if taken[kind] < len(first[kind]) else -1)
-            taken[kind] += 1
+    """Pair the nodes of each further copy with those of the first; what has no counterpart (a constant of one copy) is not drawn."""
+    drawn = set(first_copy(section))
+    for _, node, same in further_copies(section, kinds):
+        if node not in drawn:
+            same_as.setdefault(str(node.index), same.index if same is not None else -1)
 
 
 def _steps(ops: Counter[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.highlights import Highlights
-from irscope.graph import Graph, Node
+from irscope.graph import Node
 from irscope.render.kernel_plan import KernelPlan, StoredEdge
 from irscope.source import Finding
 
@@ -30,7 +30,6 @@ class BoxFrame:
     title: str
     parent: BoxFrame | None = None
     kind: str = "section"
-    key: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +46,6 @@ class Box:
     inputs: list[str] = field(default_factory=list)
     cluster: BoxFrame | None = None
     node: Node | None = None
-    graph: Graph | None = None
     tooltip: str = ""
     cost: float = 0.0
     times: int = 1
@@ -55,7 +53,6 @@ class Box:
     findings: list[Finding] = field(default_factory=list)
     badges: list[str] = field(default_factory=list)
     key: str = ""
-    kernel: str = ""
     category: str = ""
     group: tuple[int, str] | None = None
     bytes: float = 0.0
@@ -133,6 +130,13 @@ def stub_crowds(view: Drawing) -> None:
     view.boxes = [box for box in view.boxes if box not in gone]
 
 
+def count_inputs(view: Drawing, most: int) -> None:
+    """Count the inputs of each box from the line ``most`` on."""
+    for box in view.boxes:
+        if len(box.inputs) > most:
+            box.inputs[most - 1:] = [f"+{len(box.inputs) - most + 1} more"]
+
+
 def bundle(view: Drawing) -> None:
     """Draw the many lines between two frames, or between a frame and a box, as the one of most bytes, with the number of values of all."""
     groups: dict[tuple[BoxFrame | Box, BoxFrame | Box], list[Link]] = {}
@@ -153,18 +157,18 @@ def bundle(view: Drawing) -> None:
 def _sides(link: Link) -> tuple[BoxFrame | Box, BoxFrame | Box]:
     """The largest frames around each end of a link that the other end is outside of; the ends themselves where there are none."""
     inside: dict[BoxFrame | None, BoxFrame | Box] = {None: link.target}
-    for cluster in _frames(link.target):
+    for cluster in frames(link.target):
         inside[cluster] = inside[None]
         inside[None] = cluster
     source: BoxFrame | Box = link.source
-    for cluster in _frames(link.source):
+    for cluster in frames(link.source):
         if cluster in inside:
             return source, inside[cluster]
         source = cluster
     return source, inside[None]
 
 
-def _frames(box: Box) -> Iterator[BoxFrame]:
+def frames(box: Box) -> Iterator[BoxFrame]:
     """The frames around a box, the smallest first."""
     cluster = box.cluster
     while cluster is not None:
