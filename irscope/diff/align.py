@@ -90,7 +90,7 @@ def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
         if partner is not None:
             host = aligner.add(graph, partner)
             taken |= host.opened()
-            _collect(host, result, votes)
+            collect(host, result, votes)
     return result
 
 
@@ -138,10 +138,10 @@ def _places(a: Side, b: Side) -> dict[int, int]:
         if y < 0:
             continue
         mine, theirs = a.members[x], b.members[y]
-        pairs: list[tuple[int, int]] = []
         if len(mine) == len(theirs) == 1:
-            pairs.append((mine[0], theirs[0]))
+            pairs = [(mine[0], theirs[0])]
         else:
+            pairs = []
             votes = sorted(((n, p, q) for p in mine for q, n in proposed.get(p, Counter()).items()), key=lambda vote: -vote[0])
             for _, p, q in votes:
                 if p not in partners and q not in taken:
@@ -188,13 +188,8 @@ def _does_the_same(host: Host, place: int) -> bool:
     return partner >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[partner].op
 
 
-def collect(host: Host, result: Alignment) -> None:
-    """Add the pairs of nodes of a host."""
-    _collect(host, result, None)
-
-
-def _collect(host: Host, result: Alignment, votes: Votes | None) -> None:
-    """The pairs of nodes of the pairs of places: a node of a graph that is called twice has two places."""
+def collect(host: Host, result: Alignment, votes: Votes | None = None) -> None:
+    """Add the pairs of nodes of the pairs of places of a host: a node of a graph that is called twice has two places."""
     a, b, partners, frames = host.before, host.after, host.places, host.frames
     chosen: dict[Node, Counter[Node]] = {}
     for p in sorted(partners, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts

@@ -78,9 +78,7 @@ def _before(host: Host, alignment: Alignment, numbering: Numbering, typed: bool)
         if other is None:
             if frame and node.op in PLUMBING:
                 continue
-            copy = place >= 0 and a.partner[a.value_of[place]] >= 0 and a.flat.nodes[place] is node
-            kind = "merged" if copy else "removed"
-            yield Change(node, None, kind=kind, graphs=(graph, None))
+            yield Change(node, None, kind="merged" if _is_copy(a, node, place) else "removed", graphs=(graph, None))
             continue
         target, into = there.get(other, (-1, 0))
         reasons = _reasons(node, other, numbering, typed) + _bodies(node, other, alignment, numbering)
@@ -100,9 +98,12 @@ def _after(host: Host, alignment: Alignment) -> Iterator[Change]:
     for node, (place, frame) in _places(b).items():
         if node in alignment.backward or (frame and node.op in PLUMBING):
             continue
-        copy = place >= 0 and b.partner[b.value_of[place]] >= 0 and b.flat.nodes[place] is node
-        kind = "duplicated" if copy else "added"
-        yield Change(None, node, kind=kind, graphs=(None, b.flat.graph_of(frame).name))
+        yield Change(None, node, kind="duplicated" if _is_copy(b, node, place) else "added", graphs=(None, b.flat.graph_of(frame).name))
+
+
+def _is_copy(side: Side, node: Node, place: int) -> bool:
+    """Whether a node without a partner has a value that the other side has too."""
+    return place >= 0 and side.partner[side.value_of[place]] >= 0 and side.flat.nodes[place] is node
 
 
 def _places(side: Side) -> dict[Node, tuple[int, int]]:
