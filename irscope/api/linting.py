@@ -32,14 +32,14 @@ from irscope.source.data_text import json_value
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import compiled_model, out_of_memory
+    from irscope.api import compiled_model, reports
     from irscope.fleet import peak_buffers
     from irscope.fusion.logs import verdicts as logs
     from irscope.lint import audits as tables
 else:
     compiled_model = LazyModule("irscope.api.compiled_model")
     logs, tables = LazyModule("irscope.fusion.logs.verdicts"), LazyModule("irscope.lint.audits")
-    out_of_memory, peak_buffers = LazyModule("irscope.api.out_of_memory"), LazyModule("irscope.fleet.peak_buffers")
+    reports, peak_buffers = LazyModule("irscope.api.reports"), LazyModule("irscope.fleet.peak_buffers")
 
 DEMANDS = tuple(Demands.__dataclass_fields__)
 Paths = Source | Sequence[Source]
@@ -124,7 +124,7 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *, oom: s
     audits: list[tables.FileAudit] = []
     if oom is not None and name != "memory":
         raise UserError("--oom belongs to --audit memory", "irscope lint DUMP --audit memory --oom LOG")
-    error = out_of_memory.out_of_memory_of(oom) if oom is not None else None
+    error = reports.out_of_memory_of(oom) if oom is not None else None
 
     def add(file: str, reading: Reading) -> None:
         modules = [held_together(module) for module in whole(reading).modules if module.entry]

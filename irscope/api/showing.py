@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from irscope.analysis.excerpt import excerpt
 from irscope.api.folders import Folder, open_folder, report_lines
-from irscope.api.loading import Source, read_source
+from irscope.api.loading import Source, errors_of, read_source
 from irscope.api.options import ShowOptions, View
-from irscope.api.reports import MemoryReport, report_of
+from irscope.api.reports import MemoryReport, out_of_memory_of, report_of
 from irscope.api.snapshots import log_lines, looked_at
 from irscope.api.watching import SILENT, Watcher
 from irscope.fleet.dump_folder import reports_beside
@@ -24,24 +24,23 @@ from irscope.render.json import write_json
 from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
-from irscope.source import Finding, Severity, UserError
+from irscope.source import UserError
 from irscope.source.files import read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import against, numbers, out_of_memory, planning, stages
+    from irscope.api import against, numbers, planning, stages
     from irscope.expand import bind
     from irscope.fleet import peak_buffers
     from irscope.lint import run as rules
-    from irscope.render import drawing, html, page_memory
+    from irscope.render import drawing, html
     from irscope.render.kernel_plan import KernelPlan
 else:  # needed for some views and options only
     planning, rules = LazyModule("irscope.api.planning"), LazyModule("irscope.lint.run")
     against, numbers = LazyModule("irscope.api.against"), LazyModule("irscope.api.numbers")
-    out_of_memory, stages = LazyModule("irscope.api.out_of_memory"), LazyModule("irscope.api.stages")
-    bind = LazyModule("irscope.expand.bind")
+    bind, stages = LazyModule("irscope.expand.bind"), LazyModule("irscope.api.stages")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
-    peak_buffers, page_memory = LazyModule("irscope.fleet.peak_buffers"), LazyModule("irscope.render.page_memory")
+    peak_buffers = LazyModule("irscope.fleet.peak_buffers")
 
 MAX_NUMBERS = 64 << 20
 """Bytes of a file of numbers that is put into a page; a larger one can be opened on the page itself."""
@@ -80,7 +79,7 @@ class ShowResult(Viewable):
         view = self.options.view
         if self.reading.ok or not (view is View.TEXT or view.is_drawing or (view is View.TREE and _wanted(self.options).picks)):
             return None
-        return UserError(f"{called(self.reading.source.name)}: shown is what was understood of it", findings=_errors(self.reading))
+        return UserError(f"{called(self.reading.source.name)}: shown is what was understood of it", findings=errors_of(self.reading))
 
     def __str__(self) -> str:
         """The text of a text view, without colours and 120 columns wide."""
@@ -139,8 +138,8 @@ class ShowResult(Viewable):
         elif self.log is not None:
             options = replace(options, stages=stages.stages_of_log(self.log, self.reading))
         if mine.oom is not None:
-            table = peak_buffers.peak_buffers(self.choices[0].survey.module, out_of_memory.out_of_memory_of(mine.oom))
-            options = replace(options, oom=page_memory.OutOfMemoryRows(table.title, table.notes, table.rows))
+            table = peak_buffers.peak_buffers(self.choices[0].survey.module, out_of_memory_of(mine.oom))
+            options = replace(options, oom={"title": table.title, "notes": table.notes, "rows": table.rows})
         return options
 
     def _changes(self, before: str) -> against.Changes:
@@ -241,7 +240,7 @@ def _wanted(options: ShowOptions) -> Wanted:
 def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:
     """What to show of each module of a text."""
     if not reading.modules:
-        raise UserError(f"{reading.source.name}: no module in it", findings=_errors(reading))
+        raise UserError(f"{reading.source.name}: no module in it", findings=errors_of(reading))
     wanted = _wanted(options)
     modules = choose_modules(reading, wanted)
     if options.shapes or options.dtypes:
@@ -252,7 +251,3 @@ def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:
     if options.lint or options.color_by == "findings":
         reading.findings += [finding for module in modules for finding in rules.lint_module(module, whole=reading.ok)]
     return [choose(module, wanted, several_graphs=options.view in (View.TREE, View.JSON)) for module in modules]
-
-
-def _errors(reading: Reading) -> list[Finding]:
-    return [finding for finding in reading.findings if finding.severity is Severity.ERROR]

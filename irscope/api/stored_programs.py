@@ -48,9 +48,6 @@ class NoteRecorder(Watcher):
         self.notes.append(text)
         self._watch.note(text)
 
-    def unusable(self, name: str, error: UserError) -> None:
-        self._watch.unusable(name, error)
-
     @contextmanager
     def stage(self, label: str, total: int | None = None) -> Iterator[Callable[[], None]]:
         with self._watch.stage(label, total) as advance:
@@ -141,7 +138,7 @@ class ProgramStore:
         if not options.cache_weights and _bytes_of_weights(options, given) > LITTLE:
             return None  # nothing would be stored: their digests would cost more than they save
         path = path_of(what)
-        contents = [*([path] if path else []), *options.weights, *([options.constants] if options.constants is not None else [])]
+        contents = [*([path] if path else []), *_fixed_files(options)]
         states = dict(zip(contents, _state_of(contents), strict=True))
         digests = [digest_of_file(each) for each in contents]
         text = "" if path else _digest_of_text(what)
@@ -219,9 +216,13 @@ def _relevant(options: RunOptions) -> dict[str, object]:
 
 def _bytes_of_weights(options: RunOptions, given: Files) -> int:
     """The bytes of all files and arrays of weights and constants."""
-    paths = [*options.weights, *([options.constants] if options.constants is not None else [])]
     arrays = [values[name] for values in (given.weights, given.constants) for name in values]
-    return sum(state[0] for state in _state_of(paths) if state) + sum(int(np.asarray(array).nbytes) for array in arrays)
+    return sum(state[0] for state in _state_of(_fixed_files(options)) if state) + sum(int(np.asarray(array).nbytes) for array in arrays)
+
+
+def _fixed_files(options: RunOptions) -> list[str]:
+    """The files of weights and constants."""
+    return [*options.weights, *([options.constants] if options.constants is not None else [])]
 
 
 def path_of(what: object) -> str:

@@ -5,8 +5,9 @@ recompiles, guards and times.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from irscope.fleet import compile_folder
 from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage
@@ -25,6 +26,8 @@ from irscope.formats.syntax import SyntaxFault
 from irscope.graph import bytes_of
 from irscope.source import Finding, SourceText
 from irscope.source.files import read_bytes
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -126,8 +129,9 @@ def _graph(name: str, module: DumpedModule) -> GraphRecord:
     """The record of one graph, from the files of its stages."""
     graph = GraphRecord(name)
     stages = {stage.name: stage for stage in module.stages}
-    graph.before, graph.after = (_nodes(stages.get(stage), graph) for stage in (compile_folder.IR_BEFORE, compile_folder.IR_AFTER))
-    code = _code(stages.get(compile_folder.CODE), graph)
+    graph.before, graph.after = (_parsed(stages.get(stage), graph, lambda source, faults: read_nodes(source.text, faults)) or []
+                                 for stage in (compile_folder.IR_BEFORE, compile_folder.IR_AFTER))
+    code = _parsed(stages.get(compile_folder.CODE), graph, read_code)
     path = module.reports.get(compile_folder.PROVENANCE)
     if code is not None:
         _kernels(graph, code, read_provenance(_text(path)) if path else Provenance())
@@ -139,22 +143,14 @@ def _kernels(graph: GraphRecord, code: OutputCode, provenance: Provenance) -> No
     graph.saved = saved_tensors(code) if "backward" in graph.name else []
 
 
-def _nodes(stage: Stage | None, graph: GraphRecord) -> list[SchedulerNode]:
-    if stage is None:
-        return []
-    faults: list[SyntaxFault] = []
-    nodes = read_nodes(_text(stage.path), faults)
-    graph.faults += [f"{stage.name}: {fault.message}" for fault in faults]
-    return nodes
-
-
-def _code(stage: Stage | None, graph: GraphRecord) -> OutputCode | None:
+def _parsed(stage: Stage | None, graph: GraphRecord, parse: Callable[[SourceText, list[SyntaxFault]], T]) -> T | None:
+    """What a stage holds; None where the folder has no such stage."""
     if stage is None:
         return None
     faults: list[SyntaxFault] = []
-    code = read_code(SourceText(stage.path, _text(stage.path) if not stage.text else stage.text), faults)
+    found = parse(SourceText(stage.path, stage.text or _text(stage.path)), faults)
     graph.faults += [f"{stage.name}: {fault.message}" for fault in faults]
-    return code
+    return found
 
 
 # ---------------------------------------------------------------- stages that a trace records

@@ -94,7 +94,8 @@ def timeline_lines(rows: Sequence[StageChange], paint: Paint, title: str = "afte
             silent += 1
             continue
         words = row.words if len(row.words) <= name - 1 else row.words[:name - 3] + ".."
-        line = f"  {words:<{name}}{count(figures.nodes):>7}{count(figures.kernels):>8}{count(figures.fusions):>8}{bytes_(figures.bytes):>10}"
+        kernels, fusions = count(figures.kernels), count(figures.fusions)
+        line = f"  {words:<{name}}{count(figures.nodes):>7}{kernels:>8}{fusions:>8}{bytes_(figures.bytes):>10}"
         yield (line + "  " + _changes(row, paint, paint.width - len(line) - 2)).rstrip()
     if silent:
         yield paint(f"  {plural(silent, 'stage')} changed no operator", "dim")

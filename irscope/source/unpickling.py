@@ -141,6 +141,8 @@ class PickleMachine:
         items = self._above_mark()
         self.stack[-1].extend(items)
 
+    _additems = _appends
+
     def _setitem(self, _: object) -> None:
         value, key = self.stack.pop(), self.stack.pop()
         self._entries(self.stack[-1])[_key(key)] = value
@@ -158,10 +160,6 @@ class PickleMachine:
         if not isinstance(target, dict):
             raise ValueError(f"items of {type(target).__name__}")
         return target
-
-    def _additems(self, _: object) -> None:
-        items = self._above_mark()
-        self.stack[-1].extend(items)
 
     def _newobj(self, _: object) -> None:
         arguments, kind = self.stack.pop(), self.stack.pop()

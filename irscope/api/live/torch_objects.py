@@ -84,10 +84,9 @@ TorchObject = ExportedProgram | OptimizedModule | OptimizedFunction | Script | G
 
 
 class _Tensor(Protocol):
-    @property
-    def dtype(self) -> object: ...
-    @property
-    def shape(self) -> Sequence[int]: ...
+    dtype: object
+    shape: Sequence[int]
+
     def detach(self) -> _Tensor: ...
     def cpu(self) -> _Tensor: ...
     def contiguous(self) -> _Tensor: ...
@@ -108,12 +107,9 @@ class _Compiler(Protocol):
 class _Torch(Protocol):
     """What is asked of the torch that the user's program has imported."""
 
-    @property
-    def export(self) -> _Export: ...
-    @property
-    def compiler(self) -> _Compiler: ...
-    @property
-    def uint8(self) -> object: ...
+    export: _Export
+    compiler: _Compiler
+    uint8: object
 
 
 def _exported(program: object, _: Arguments) -> Dump:
