@@ -75,7 +75,8 @@ class Arrays:
         self.given_names = given.names
         self.drawn_names = [ports[n].name for n in absent]
         self._by_port = {**found, **drawn(ports, absent, options.seed, prepared.weights)}
-        self._params = _params_of_ports(module)
+        # For each tensor that the entry takes the number of the parameter that it is part of.
+        self._params = [number for number, param in enumerate(module.main().params) for _ in leaf_paths(param.type)]
         self.weights = self._whole_params(module, fixed.arrays)
 
     def inputs(self) -> list[Array]:
@@ -99,11 +100,6 @@ class Arrays:
                 raise UserError(f"%{param.name} is a tuple, which cannot be a weight", "give it with --inputs")
             found[self._params[port]] = array
         return found
-
-
-def _params_of_ports(module: Module) -> list[int]:
-    """For each tensor that the entry takes the number of the parameter that it is part of."""
-    return [number for number, param in enumerate(module.main().params) for _ in leaf_paths(param.type)]
 
 
 def _for_all_devices(arrays: Mapping[str, Array], ports: list[Port]) -> dict[str, Array]:

@@ -159,10 +159,9 @@ def _end(program: subprocess.Popen[bytes]) -> int:
 
 def _standard_error() -> int | None:
     """The file of standard error; None where there is none, as in tests and notebooks: then the program's output goes where ours does."""
-    try:
+    with suppress(AttributeError, OSError, ValueError):
         return sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):
-        return None
+    return None
 
 
 def _size(folder: str) -> int:

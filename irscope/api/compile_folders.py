@@ -1,7 +1,7 @@
 """What torch.compile recorded in a folder, as lines of a terminal and as json."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from irscope.api.loading import load
@@ -17,16 +17,13 @@ from irscope.source import UserError
 def record_lines(record: CompileRecord, chosen: DumpedModule, paint: Paint) -> Iterator[str]:
     """The kernels of the chosen graph, what was not fused, saved tensors, and the compilations."""
     graph = record.graphs.get(chosen.name) or next((g for g in record.graphs.values() if g.name == chosen.name), None)
-    parts: list[list[str]] = []
-    if graph is not None:
-        parts.append(list(kernel_lines(graph.name, graph.kernels, _source_lines(chosen), paint)))
-    parts.append(list(refusal_lines([d.reason or "" for d in record.refusals], paint)))
+    parts: list[Iterable[str]] = [kernel_lines(graph.name, graph.kernels, _source_lines(chosen), paint)] if graph is not None else []
+    parts.append(refusal_lines([d.reason or "" for d in record.refusals], paint))
     for each in record.graphs.values():
         own = sorted(((t.name, bytes_of(t.type)) for t in each.saved if not t.is_input), key=lambda pair: -pair[1])
-        parts.append(list(saved_lines(each.saved_bytes, own, paint)))
-        parts.append([paint(f"{each.name}: {fault}", "red") for fault in each.faults])
-    parts.append(list(compilation_lines(record.compilations, paint)))
-    for lines in parts:
+        parts += [saved_lines(own, paint), [paint(f"{each.name}: {fault}", "red") for fault in each.faults]]
+    parts.append(compilation_lines(record.compilations, paint))
+    for lines in map(list, parts):
         yield from ["", *lines] if lines else []
 
 

@@ -14,7 +14,7 @@ from irscope.fleet.compile_record import CompileRecord, read_record
 from irscope.fleet.dump_folder import LOWERED, OPTIONS, DumpedModule, DumpFolder, Stage, read_folder
 from irscope.fleet.files import no_dump
 from irscope.fleet.timeline import figures_of_stages, fusions_of, timeline
-from irscope.graph import BufferAssignment, Reading
+from irscope.graph import BufferAssignment
 from irscope.render.folder import Figures, ModuleRow, fusion_lines, memory_lines, module_lines, timeline_lines
 from irscope.render.paint import Paint
 from irscope.render.units import plural
@@ -34,11 +34,6 @@ class Folder:
     figures: list[Figures]
     chosen: DumpedModule
     record: CompileRecord | None = None
-
-    def dump(self) -> str | Reading:
-        """The last stage of the chosen module: its path, or its reading where a trace holds it."""
-        last = self.chosen.last
-        return last.read() if last.text else last.path
 
     def as_json(self) -> dict[str, Any]:
         """What json has of the folder beside the chosen module."""

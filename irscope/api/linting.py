@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from irscope.analysis.soundness import held_together
 from irscope.api.loading import Source, name_of, read_source, whole
@@ -29,6 +29,7 @@ from irscope.render.units import plural
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
 from irscope.source.data_text import json_value
+from irscope.source.files import STDIN, path_of
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
@@ -164,8 +165,8 @@ def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]
 def read_bound(what: Source, options: InputOptions) -> Reading:
     """The reading of a dump, with the shapes and dtypes of the options. Raises UserError as ``bind_types`` does."""
     reading = read_source(what, options.source_format)
-    if _is_path(what) and what != "-":
-        reading = with_records(reading, os.fspath(what))
+    if (path := path_of(what)) not in ("", STDIN):
+        reading = with_records(reading, path)
     if not options.shapes and not options.dtypes:
         return reading
     return replace(reading, modules=[bind_types(m, options.shapes, options.dtypes) for m in reading.modules if m.entry])
@@ -196,23 +197,18 @@ def _several(what: Paths) -> Sequence[Source]:
 
 def _sources(what: Paths, edges: bool) -> tuple[list[Source], list[str]]:
     """Every given dump, including those in given folders; and the files there that are not dumps. ``edges``: verdicts are wanted."""
-    paths = [os.fspath(one) for one in _several(what) if _is_path(one)]
-    once_stdin(tuple(paths))
+    once_stdin(tuple(map(path_of, _several(what))))
     sources: list[Source] = []
     skipped: list[str] = []
     for one in _several(what):
-        if not _is_path(one):
+        path = path_of(one)
+        if not path:
             sources.append(one)
             continue
-        path = os.fspath(one)
         found = find_files([path])
         sources += compile_folder.to_lint(found.files, path, edges) if os.path.isdir(path) else found.files
         skipped += found.skipped
     return sources, skipped
-
-
-def _is_path(what: Source) -> TypeGuard[str | os.PathLike[str]]:
-    return isinstance(what, os.PathLike) or (isinstance(what, str) and "\n" not in what)
 
 
 def consistent(options: LintOptions, report: str | None = None) -> None:

@@ -25,7 +25,7 @@ from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
 from irscope.source import UserError
-from irscope.source.files import read_bytes
+from irscope.source.files import STDIN, path_of, read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
@@ -192,16 +192,16 @@ def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = S
     report = report_of(what) if options.view.is_text and not _wanted(options).picks else None
     if report is not None:
         return ShowResult(Reading(report.source, report.kind), [], options, report=report)
-    path = None if isinstance(what, Reading | bytes) or what == "-" else os.fspath(what)
-    folder = None
-    if path is not None and "\n" not in path and os.path.isdir(path):
+    path, folder = path_of(what), None
+    if path != STDIN and os.path.isdir(path):
         folder = open_folder(path, options.module, watch)
-        what, options, path = folder.dump(), replace(options, module=None), None
+        last = folder.chosen.last
+        what, options, path = last.read() if last.text else last.path, replace(options, module=None), ""
     with watch.stage("reading"):
         whole = read_source(what, options.source_format)
     reading, changes = looked_at(options, whole) if folder is None or not options.view.is_text else (whole, None)
     shown = ShowResult(reading, _choices(options, reading), options, folder, None if changes is None else whole, changes or [])
-    if path is not None and options.view is View.TREE and not _wanted(options).picks and reading.module().is_primitive:
+    if path not in ("", STDIN) and options.view is View.TREE and not _wanted(options).picks and reading.module().is_primitive:
         shown.reports = reports_beside(path)
     return shown
 

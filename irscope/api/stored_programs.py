@@ -28,7 +28,7 @@ from irscope.lazy import Array, np
 from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
 from irscope.source.data_text import json_value
-from irscope.source.files import STDIN
+from irscope.source.files import STDIN, path_of
 
 IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache "
                        "bench bench_seconds warmup runs target cache_weights profile peak kernel".split())
@@ -103,11 +103,6 @@ class RunFacts:
             else:
                 found.append((draw_weight if each.is_parameter else draw)(each.port, options.seed, each.number))
         return found
-
-    @property
-    def drawn_names(self) -> list[str]:
-        """The inputs that are drawn."""
-        return [i.port.name for i in self.inputs if i.given is None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +218,6 @@ def _bytes_of_weights(options: RunOptions, given: Files) -> int:
 def _fixed_files(options: RunOptions) -> list[str]:
     """The files of weights and constants."""
     return [*options.weights, *([options.constants] if options.constants is not None else [])]
-
-
-def path_of(what: object) -> str:
-    """The path of a dump; empty where it is in memory."""
-    if isinstance(what, os.PathLike):
-        return str(os.fspath(what))
-    return what if isinstance(what, str) and "\n" not in what else ""
 
 
 def _digest_of_text(what: object) -> str | None:

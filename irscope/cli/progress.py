@@ -4,7 +4,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from types import TracebackType
 from typing import Any
 
 # Below this nobody looks up; and rich, which draws the bar, is not even imported.
@@ -34,7 +33,7 @@ class Progress:
             self._timer.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._timer is None:
             return
         self._timer.cancel()

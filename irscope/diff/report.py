@@ -124,23 +124,26 @@ def counted(n: int, word: str) -> str:
     return f"{n:,} {word}" + ("s" if n != 1 else "")
 
 
-def figure(value: float | None) -> str:
+def _figure(value: float | None) -> str:
     """A figure; ``unknown`` for None."""
     return "unknown" if value is None else f"{value:,.0f}"
 
 
-def change_of(before: float | None, after: float | None) -> tuple[str, str]:
+def _change_of(before: float | None, after: float | None) -> tuple[str, str]:
     """The difference of two figures, and as a share of the first; both empty where there is none, or one is not known."""
     if before is None or after is None or before == after:
         return "", ""
     return f"{after - before:+,.0f}", f"{(after - before) / before * 100:+.1f} %" if before else ""
 
 
+def figure_rows(comparison: Comparison, names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Metrics by name: before, after, and the change."""
+    figures = ((name, *comparison.metric(name)) for name in names)
+    return [(name, _figure(a), _figure(b), *_change_of(a, b)) for name, a, b in figures]
+
+
 def _table(comparison: Comparison, markdown: bool) -> list[str]:
-    rows = []
-    for name in METRICS:
-        a, b = comparison.metric(name)
-        rows.append((name, figure(a), figure(b), *change_of(a, b)))
+    rows = figure_rows(comparison, METRICS)
     if markdown:
         return ["| metric | before | after | change | |", "|---|---|---|---|---|", *("| " + " | ".join(row) + " |" for row in rows)]
     widths = [max(len(row[i]) for row in rows) for i in range(5)]

@@ -23,7 +23,6 @@ from irscope.formats.inductor.scheduler import SchedulerNode, read_nodes
 from irscope.formats.inductor.trace_records import read_trace
 from irscope.formats.inductor.wrapper import OutputCode, read_code
 from irscope.formats.syntax import SyntaxFault
-from irscope.graph import bytes_of
 from irscope.source import Finding, SourceText
 from irscope.source.files import read_bytes
 
@@ -43,11 +42,6 @@ class GraphRecord:
     kernels: list[RecordedKernel] = field(default_factory=list)
     saved: list[SavedTensor] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-
-    @property
-    def saved_bytes(self) -> int:
-        """Bytes of the saved tensors that are no inputs or parameters: they live because of the backward pass."""
-        return sum(bytes_of(tensor.type) for tensor in self.saved if not tensor.is_input)
 
 
 @dataclass(slots=True)

@@ -43,12 +43,13 @@ def refusal_lines(reasons: Sequence[str], paint: Paint) -> Iterator[str]:
         yield f"  {times:>5}  {short(reason, paint.width - 10)}"
 
 
-def saved_lines(total: int, largest: Sequence[tuple[str, int]], paint: Paint) -> Iterator[str]:
-    """The memory that lives until the backward pass, and its largest tensors."""
+def saved_lines(saved: Sequence[tuple[str, int]], paint: Paint) -> Iterator[str]:
+    """The memory that lives until the backward pass, and its largest tensors, which come first."""
+    total = sum(size for _, size in saved)
     if not total:
         return
     yield paint("saved for backward", "bold") + f"  {bytes_(total)} beside inputs and parameters"
-    for name, size in largest[:SHOWN]:
+    for name, size in saved[:SHOWN]:
         yield f"  {bytes_(size):>9}  {name}"
 
 

@@ -19,7 +19,7 @@ _DISGUISES = sets.hlo("broadcast reshape bitcast convert") | sets.relay("reshape
 
 
 class Fold(Enum):
-    """What becomes of a node in a drawing."""
+    """What becomes of a node in a drawing. The page has the first letters of the values."""
 
     BOX = "box"      # drawn
     TEXT = "text"    # written into its users

@@ -40,7 +40,7 @@ def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     outline = _folded(survey, graph)
 
     def drawn(n: int) -> Drawing:
-        return _Composed(survey, graph, outline, replace(options, max_boxes=n)).view
+        return _composed(survey, graph, outline, replace(options, max_boxes=n))
 
     n = options.max_boxes
     view = drawn(n)
@@ -58,43 +58,41 @@ def _folded(survey: Survey, graph: Graph) -> Folded:
     return Folded(survey.outline_of(graph), without_tuples(graph, folding(graph, fold_parameters=True)))
 
 
-class _Composed:
+def _composed(survey: Survey, graph: Graph, outline: Folded, options: BoxOptions) -> Drawing:
     """The overview of a graph, and beside it that of the loop body with the costliest kernel, where there is room for it."""
+    caller, body = _hot_loop(graph, options.highlights)
+    whole = _Overview(survey, graph, outline, options, opened=())
+    shown = {graph: whole.box}
+    outer = whole.box(caller) if caller is not None else None
+    if caller is not None and body is not None and outer is not None and outer.node is caller:
+        room = options.max_boxes - len(whole.view.boxes)
+        part = _Overview(survey, body, _folded(survey, body), replace(options, max_boxes=max(MIN_BOXES, room)), opened=())
+        if len(part.view.boxes) <= max(options.max_boxes // 2, room):
+            whole = _Overview(survey, graph, outline, options, opened=(body,))
+            shown = {graph: whole.box, body: part.box}
+            role = body_role(caller, caller.bodies.index(body))
+            title = f"{role} of {name_text(caller.name)} x{survey.calls.times[body]:,.0f}"
+            _join(whole.view, whole.box(caller), part.view, title)
+    badges = Badges(survey, options.highlights)
+    badges.put(shown)
+    badges.join(whole.view)
+    return whole.view
 
-    def __init__(self, survey: Survey, graph: Graph, outline: Folded, options: BoxOptions) -> None:
-        caller, body = _hot_loop(graph, options.highlights)
-        whole = _Overview(survey, graph, outline, options, opened=())
-        self.view = whole.view
-        shown = {graph: whole.box}
-        outer = whole.box(caller) if caller is not None else None
-        if caller is not None and body is not None and outer is not None and outer.node is caller:
-            room = options.max_boxes - len(whole.view.boxes)
-            part = _Overview(survey, body, _folded(survey, body), replace(options, max_boxes=max(MIN_BOXES, room)), opened=())
-            if len(part.view.boxes) <= max(options.max_boxes // 2, room):
-                whole = _Overview(survey, graph, outline, options, opened=(body,))
-                self.view = whole.view
-                shown = {graph: whole.box, body: part.box}
-                role = body_role(caller, caller.bodies.index(body))
-                title = f"{role} of {name_text(caller.name)} x{survey.calls.times[body]:,.0f}"
-                self._join(whole.box(caller), part.view, title)
-        badges = Badges(survey, options.highlights)
-        badges.put(shown)
-        badges.join(self.view)
 
-    def _join(self, caller: Box | None, part: Drawing, title: str) -> None:
-        """Draw the boxes of a body in a frame, from which one line leads to what runs it."""
-        frame = BoxFrame(title, caller.cluster if caller is not None else None, "control")
-        for cluster in part.clusters:
-            cluster.parent = cluster.parent or frame
-        for box in part.boxes:
-            box.cluster = box.cluster or frame
-        self.view.clusters += [frame, *part.clusters]
-        self.view.boxes += part.boxes
-        self.view.links += part.links
-        targets = {link.target for link in part.links}
-        first = next((box for box in part.boxes if box not in targets), None)
-        if caller is not None and first is not None:
-            self.view.links.append(Link(caller, first, label="runs"))
+def _join(view: Drawing, caller: Box | None, part: Drawing, title: str) -> None:
+    """Draw the boxes of a body in a frame, from which one line leads to what runs it."""
+    frame = BoxFrame(title, caller.cluster if caller is not None else None, "control")
+    for cluster in part.clusters:
+        cluster.parent = cluster.parent or frame
+    for box in part.boxes:
+        box.cluster = box.cluster or frame
+    view.clusters += [frame, *part.clusters]
+    view.boxes += part.boxes
+    view.links += part.links
+    targets = {link.target for link in part.links}
+    first = next((box for box in part.boxes if box not in targets), None)
+    if caller is not None and first is not None:
+        view.links.append(Link(caller, first, label="runs"))
 
 
 def _hot_loop(graph: Graph, found: Highlights) -> tuple[Node | None, Graph | None]:
@@ -153,21 +151,11 @@ class _Overview:
             for node in filter(self.outline.is_drawn, section.nodes):
                 self._place_node(node, frame)
 
-    def _place_node(self, node: Node, frame: BoxFrame | None) -> Box:
-        box = self.box_of[node.index] = self._node_box(node, frame)
-        self.view.boxes.append(box)
-        return box
-
     def _place_section(self, section: Section, frame: BoxFrame | None) -> None:
-        box = self._section_box(section, frame)
         nodes = [node for node in section.all_nodes() if self.outline.is_drawn(node)]
-        for node in nodes:
-            self.box_of[node.index] = box
-        if nodes:
-            self.view.boxes.append(box)
-
-    def _section_box(self, section: Section, cluster: BoxFrame | None) -> Box:
-        box = Box(section.title, "section", cluster=cluster, times=section.times, key=section.title)
+        if not nodes:
+            return
+        box = Box(section.title, "section", cluster=frame, times=section.times, key=section.title)
         box.lines = [f"{plural(section.n_nodes, 'node')}, {flops(section.flops, section.is_open)}, "
                      f"{bytes_(section.bytes, section.is_open)}"]
         if self.options.plan:
@@ -177,17 +165,21 @@ class _Overview:
             box.lines.append(short(", ".join(repeated), MAX_NAME))
         box.cost = estimate(section.flops, section.bytes)
         box.tooltip = ", ".join(f"{name} {n}" for name, n in section.ops.most_common(12))
-        return box
+        for node in nodes:
+            self.box_of[node.index] = box
+        self.view.boxes.append(box)
 
-    def _node_box(self, node: Node, cluster: BoxFrame | None) -> Box:
+    def _place_node(self, node: Node, frame: BoxFrame | None) -> Box:
         survey, graph = self.survey, self.graph
-        box = Box(work_title(node, survey.naming), drawn_class(node), cluster=cluster, node=node, key=f"{graph.name}/{node.name}")
+        box = Box(work_title(node, survey.naming), drawn_class(node), cluster=frame, node=node, key=f"{graph.name}/{node.name}")
         box.lines = [shape_text(node), name_text(node.name)]
         texts = dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT)
         box.inputs = [text for text in texts if text]
         costs = survey.reaching(graph).costs
         box.cost = estimate(costs.flops(node, graph), costs.traffic(node, graph)) * self.times
         box.tooltip = "\n".join(t for t in (str(node)[:300], inside_text(node), survey.module.scope(node)) if t)
+        self.box_of[node.index] = box
+        self.view.boxes.append(box)
         return box
 
     def _map_copies(self) -> None:

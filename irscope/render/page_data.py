@@ -93,7 +93,7 @@ class _Maker:
             "flops": [round(survey.costs.flops(node, graph)) for node in nodes] if cost is not None else [],
             "bytes": [round(survey.costs.traffic(node, graph)) for node in nodes] if cost is not None else [],
             "open": [node.index for node in nodes if survey.costs.is_open(node, graph)] if cost is not None else [],
-            "fold": "".join(_FOLDS[fold] for fold in folds),
+            "fold": "".join(fold.value[0] for fold in folds),
             "operands": [[node.index - o.index for o in node.operands] for node in nodes],
             "inputs": {str(node.index): words for node in nodes if (words := self._inputs(node, folds))},
             "bodies": {str(node.index): [self.number[b] for b in node.bodies if b in self.number] for node in nodes if node.bodies},
@@ -185,7 +185,6 @@ def _categories(classifier: Classifier, graph: Graph) -> str:
     return digits if digits.strip(str(len(digit) - 1)) else ""
 
 
-_FOLDS = {Fold.BOX: "b", Fold.TEXT: "t", Fold.VIA: "v"}
 _DULL = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
 
 

@@ -17,26 +17,16 @@ def plan_data(survey: Survey, plan: KernelPlan) -> dict[str, Any]:
     microseconds, and the numbers of texts: message, rule, cause, fix, releases, operators, type).
     """
     texts = Words()
-    home: dict[Node, int] = {}
-    graphs: dict[str, dict[str, object]] = {}
-    for number, graph in enumerate(survey.module.graphs.values()):
-        home.update(dict.fromkeys(graph.nodes, number))
-        columns = _kernels(plan, graph)
-        if columns is not None:
-            graphs[graph.name] = columns
-    names = list(survey.module.graphs)
+    home = {node: number for number, graph in enumerate(survey.module.graphs.values()) for node in graph.nodes}
+    graphs = {graph.name: columns for graph in survey.module.graphs.values() if (columns := _kernels(plan, graph)) is not None}
     edges = [_row(edge, home, texts) for edge in plan.edges]
-    return {"name": plan.name, "why": plan.why, "remarks": list(plan.remarks), "in": names, "graphs": graphs, "edges": edges,
-            "texts": texts.words}
+    return {"name": plan.name, "why": plan.why, "remarks": list(plan.remarks), "in": list(survey.module.graphs), "graphs": graphs,
+            "edges": edges, "texts": texts.words}
 
 
 def _kernels(plan: KernelPlan, graph: Graph) -> dict[str, object] | None:
     kernels = Words()
-    of: dict[str, list[int]] = {}
-    for node in graph.nodes:
-        mine = plan.kernels.get(node)
-        if mine:
-            of[str(node.index)] = [kernels.number(name) for name in mine]
+    of = {str(node.index): [kernels.number(name) for name in mine] for node in graph.nodes if (mine := plan.kernels.get(node))}
     return {"kernels": kernels.words, "of": of} if of else None
 
 

@@ -26,14 +26,12 @@ def partial_lines(survey: Survey, cut: Cut, paint: Paint, file: str, everything:
     complete = [graph for graph in graphs if graph.name in cut.complete]
     shown = complete if everything or len(complete) <= ROWS else complete[:ROWS]
     yield paint("complete computations", "bold")
-    for graph in shown:
-        yield _row(graph, paint)
+    yield from (_row(graph, paint) for graph in shown)
     if len(shown) < len(complete):
         yield paint(f"  ... {len(complete) - len(shown):,} more: --all lists them", "dim")
     if unfinished:
         yield paint("not complete", "bold")
-        for graph in unfinished:
-            yield _row(graph, paint)
+        yield from (_row(graph, paint) for graph in unfinished)
 
 
 def _row(graph: Graph, paint: Paint) -> str:
