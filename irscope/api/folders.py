@@ -66,13 +66,11 @@ def open_folder(path: str, wanted: str | None, watch: Watcher) -> Folder:
     return Folder(path, modules, figures, _chosen(modules, figures, wanted), record)
 
 
-def folder_timelines(path: str, paint: Paint) -> list[str]:
+def folder_timelines(path: str, paint: Paint) -> Iterator[str]:
     """The timelines of all modules of a folder of which several stages were written."""
-    lines: list[str] = []
     for module in read_folder(path).modules:
         if len(module.stages) > 1:
-            lines += ["", paint(f"{module.title}: what each pass changed", "bold"), *timeline_lines(timeline(module), paint)]
-    return lines
+            yield from ("", paint(f"{module.title}: what each pass changed", "bold"), *timeline_lines(timeline(module), paint))
 
 
 def _modules(folder: DumpFolder) -> list[DumpedModule]:

@@ -16,6 +16,7 @@ from irscope.api.watching import SILENT, Watcher
 from irscope.expand.bind import bind_types
 from irscope.fleet import compile_folder
 from irscope.fleet.files import find_files, no_dump
+from irscope.fusion.logs.verdicts import load_log
 from irscope.graph import Module, Reading
 from irscope.lazy import LazyModule
 from irscope.lint.baseline import write_baseline
@@ -35,11 +36,9 @@ from irscope.source.notebook import Viewable
 if TYPE_CHECKING:
     from irscope.api import compiled_model, reports
     from irscope.fleet import peak_buffers
-    from irscope.fusion.logs import verdicts as logs
     from irscope.lint import audits as tables
 else:
-    compiled_model = LazyModule("irscope.api.compiled_model")
-    logs, tables = LazyModule("irscope.fusion.logs.verdicts"), LazyModule("irscope.lint.audits")
+    compiled_model, tables = LazyModule("irscope.api.compiled_model"), LazyModule("irscope.lint.audits")
     reports, peak_buffers = LazyModule("irscope.api.reports"), LazyModule("irscope.fleet.peak_buffers")
 
 DEMANDS = tuple(Demands.__dataclass_fields__)
@@ -153,7 +152,7 @@ def session_of(options: LintOptions) -> Session:
                     options.why, options.pair, options.track_fusion, options.statistics)
     chosen.fresh, chosen.loops = options.write_baseline is not None, scalar_loops
     if options.fusion_log is not None:
-        chosen.log = logs.load_log(options.fusion_log)
+        chosen.log = load_log(options.fusion_log)
     return Session(chosen, config)
 
 

@@ -33,8 +33,7 @@ def kernel_plan(reading: Reading, module: Module, policy: str, device: str | Non
     calls = Calls(module)
     edges = [_stored(context, calls, edge, number) for number, group in enumerate(groups) for edge in group if edge.is_apart]
     kernels = _with_fusions(module, kernels_by_node(module, made))
-    return KernelPlan(version_of(settings.policy, module), kernels, edges, settings.why,
-                      remarks(module, settings.policy, device))
+    return KernelPlan(version_of(settings.policy, module), kernels, edges, settings.why, remarks(module, settings.policy, device))
 
 
 def kernel_plans(reading: Reading, module: Module, policies: str, device: str | None = None) -> list[KernelPlan]:

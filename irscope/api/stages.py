@@ -10,7 +10,7 @@ from irscope.graph import Reading
 from irscope.passes.manager import Step
 from irscope.query.snapshots import snapshots
 from irscope.render.html import PageOptions, html_page
-from irscope.render.page_stages import PageStage
+from irscope.render.page_stages import PageStage, ends_that_fit
 from irscope.source import UserError
 
 MAX_BYTES = 64 << 20
@@ -24,12 +24,8 @@ def stages_of_folder(stages: Sequence[Stage], last: Reading) -> tuple[list[PageS
     """
     if len(stages) < 2:
         return [], 0
-    room = MAX_BYTES - _size(stages[0])
-    first_kept = len(stages) - 1
-    while first_kept > 1 and (room := room - _size(stages[first_kept - 1])) >= 0:
-        first_kept -= 1
-    kept = [stages[0], *stages[max(1, first_kept):-1]]
-    found = [PageStage(stage.words(), reading.module()) for stage in kept for reading in _read(stage)]
+    kept = ends_that_fit([*map(_size, stages[:-1]), 0], MAX_BYTES)[:-1]
+    found = [PageStage(stages[i].words(), reading.module()) for i in kept for reading in _read(stages[i])]
     return ([*found, PageStage(stages[-1].words(), last.module())], len(stages) - 1 - len(found)) if found else ([], 0)
 
 

@@ -96,13 +96,8 @@ class RunFacts:
         """An array for each input, as given or drawn. Raises UserError where one does not fit."""
         named = Renamed(inputs, self.renamed) if self.renamed else inputs
         source = " and ".join(options.inputs) or "inputs"
-        found = []
-        for each in self.inputs:
-            if each.given is not None:
-                found.append(fitted(named[each.given], each.port, f"{source}: {each.given}"))
-            else:
-                found.append((draw_weight if each.is_parameter else draw)(each.port, options.seed, each.number))
-        return found
+        return [fitted(named[each.given], each.port, f"{source}: {each.given}") if each.given is not None
+                else (draw_weight if each.is_parameter else draw)(each.port, options.seed, each.number) for each in self.inputs]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ recompiles, guards and times.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -111,9 +112,7 @@ def _merge(record: CompileRecord, found: Sequence[Compilation]) -> None:
         if at is None:
             record.compilations.append(compilation)
             continue
-        more, less = record.compilations[at], compilation
-        if len(less.stages) > len(more.stages):
-            more, less = less, more
+        more, less = sorted((record.compilations[at], compilation), key=lambda one: -len(one.stages))
         more.breaks, more.recompiles = more.breaks or less.breaks, more.recompiles or less.recompiles
         more.guards = more.guards or less.guards
         record.compilations[at] = more
@@ -187,9 +186,9 @@ def modules_of_trace(record: CompileRecord) -> list[DumpedModule]:
 
 def _numbered(stages: Sequence[StageText]) -> list[tuple[str, StageText]]:
     """The stages by name; a second one of the same name is numbered: a frame with a backward graph has two of the later ones."""
-    count: dict[str, int] = {}
+    count = Counter[str]()
     found = []
     for stage in stages:
-        count[stage.name] = count.get(stage.name, 0) + 1
+        count[stage.name] += 1
         found.append((stage.name if count[stage.name] == 1 else f"{stage.name} ({count[stage.name]})", stage))
     return found

@@ -14,7 +14,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Parameter
 from irscope.render.badges import Badges
 from irscope.render.classify import Classifier
-from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
+from irscope.render.folding import MANY_PARAMETERS, Fold, folding, text_of
 from irscope.render.kernel_plan import StoredEdge
 from irscope.render.labels import box_lines, headline, name_text
 from irscope.render.marks import Marks
@@ -56,7 +56,7 @@ def detail_view(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
 
 def fits(graph: Graph, max_boxes: int) -> bool:
     """Whether a graph can be drawn node by node in so many boxes."""
-    return n_boxes(graph, folding(graph, len(graph.params) > MANY_PARAMETERS)) <= max_boxes
+    return folding(graph, len(graph.params) > MANY_PARAMETERS).count(Fold.BOX) <= max_boxes
 
 
 class _Detail:
@@ -64,13 +64,12 @@ class _Detail:
         self.survey, self.options = survey, options
         self.view = Drawing(f"{survey.module.name} / {graph.name}" if graph is survey.entry else graph.name)
         picked = set(options.picked) if options.picked is not None else None
-        whole = n_boxes(graph, folding(graph, False)) if picked is None else len(picked)
+        whole = folding(graph, False).count(Fold.BOX) if picked is None else len(picked)
         many = len(graph.params) > MANY_PARAMETERS and whole > 24 and picked is None
         top = _Place(graph, folding(graph, many), None, picked=picked)
-        if picked is not None:
-            for node in picked:
-                if node.op is not hlo.constant:
-                    top.folds[node.index] = Fold.BOX if node is options.centre or node.op is not hlo.tuple else top.folds[node.index]
+        for node in picked or ():
+            if node.op is not hlo.constant and (node is options.centre or node.op is not hlo.tuple):
+                top.folds[node.index] = Fold.BOX
         self._places = [top]
         self._fill(top)
         self._open_bodies(top)
@@ -145,13 +144,12 @@ class _Detail:
         """Open bodies while boxes are left, the costliest caller first; fusions when all of them fit, for a drawing of one kind."""
         survey = self.survey
         fused = [n.bodies[0] for n in top.graph.nodes if n.index in top.boxes and is_fusion(n) and n.bodies]
-        inside = sum(n_boxes(body, folding(body, True)) for body in fused)
+        inside = sum(folding(body, True).count(Fold.BOX) for body in fused)
         fusions = len(self.view.boxes) + inside <= self.options.max_boxes
-        todo = [top]
-        depth = {top: 0}
+        todo = [(top, 0)]
         while todo:
-            place = todo.pop(0)
-            if self.options.depth is not None and depth[place] >= self.options.depth:
+            place, depth = todo.pop(0)
+            if self.options.depth is not None and depth >= self.options.depth:
                 continue
             callers = [n for n in place.graph.nodes if n.index in place.boxes and n.bodies and body_use(n) is not BodyUse.ELEMENT
                        and (fusions or not is_fusion(n))]
@@ -161,11 +159,9 @@ class _Detail:
                     if caller.index not in place.boxes:
                         break  # the frame of its first body stands for it
                     folds = folding(body, False)
-                    if len(self.view.boxes) + n_boxes(body, folds) > self.options.max_boxes:
+                    if len(self.view.boxes) + folds.count(Fold.BOX) > self.options.max_boxes:
                         continue
-                    inner = self._open(place, caller, body, folds)
-                    depth[inner] = depth[place] + 1
-                    todo.append(inner)
+                    todo.append((self._open(place, caller, body, folds), depth + 1))
 
     def _open_code(self, top: _Place) -> None:
         """Open the scalar code of the largest operator: a program of few steps is about that."""

@@ -31,7 +31,6 @@ LEGEND = 13
 MAX_HEADING, MAX_LINE, MAX_TIP = 400, 120, 4000
 """Characters of a line above the drawing, of any other line, and of a tooltip: longer ones are cut. Graphviz refuses labels and strings
 from 16 KiB on."""
-FORMATS = ("svg", "png", "pdf")
 
 
 def dot_text(view: Drawing, color_by: str = "class", dark: bool = False) -> str:
@@ -44,8 +43,6 @@ def draw(text: str, format: str) -> bytes:
 
     Raises UserError where neither is there, or where the drawing takes too long.
     """
-    if format not in FORMATS:
-        raise ValueError(f"{format} is none of {FORMATS}")
     if shutil.which("dot"):
         return _by_program(text, format)
     if has_wheel():

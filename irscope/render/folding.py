@@ -64,7 +64,3 @@ def text_of(node: Node) -> str:
     if node.op is hlo.parameter:
         return short(f"{node.name} {describe_type(node.type)}", MAX_TEXT)
     return short(literal_text(node), MAX_TEXT)
-
-
-def n_boxes(graph: Graph, folds: list[Fold]) -> int:
-    return sum(fold is Fold.BOX for fold in folds)

@@ -41,7 +41,7 @@ def page_data(survey: Survey, findings: Sequence[Finding] = (), changes: Mapping
         "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
         "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
         "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs, "sizes": maker.sizes,
-        "ops": [[op.name, op.work, int(op.known), int(works)] for op, works in maker.ops.values()],
+        "ops": [[op.name, op.work, int(op.known), int(works)] for _, op, works in maker.ops.values()],
         "findings": [finding_data(finding, survey.module.entry) for finding in findings], "highlights": maker.marks.heading,
     }
 
@@ -64,9 +64,8 @@ class _Maker:
         self.titles, self.types, self.scopes, self.sources, self.texts = Words(), Words(), Words(), Words(), Words()
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
         self.sizes: list[int] = []
-        self.ops: dict[str, tuple[Op, bool]] = {}
+        self.ops: dict[str, tuple[int, Op, bool]] = {}
         self._type_numbers: dict[int, int] = {}
-        self._op_numbers: dict[str, int] = {}
 
     def graph(self, graph: Graph) -> dict[str, object]:
         """The columns of one graph. Operands are written as distances back, which compress well."""
@@ -110,11 +109,10 @@ class _Maker:
         return known
 
     def _op(self, node: Node) -> int:
-        known = self._op_numbers.get(node.op.name)
-        if known is None:
-            known = self._op_numbers[node.op.name] = len(self.ops)
-            self.ops[node.op.name] = node.op, works(node)
-        return known
+        name = node.op.name
+        if name not in self.ops:
+            self.ops[name] = len(self.ops), node.op, works(node)
+        return self.ops[name][0]
 
     def _inputs(self, node: Node, folds: list[Fold]) -> list[int]:
         """The words that are written into the box of a node: constants and parameters that are not drawn."""
@@ -142,9 +140,8 @@ class _Maker:
         same_as: dict[str, int] = {}
         kinds = survey.kinds(graph)
         root = survey.outline_of(graph)
-        chosen: set[Section] = set()
-        if graph is survey.entry and len(graph.nodes) > MAX_FLAT:
-            chosen = open_sections(Folded(root, folds), BoxOptions(FIRST_BOXES), focus_of(survey, graph, self.found))
+        is_large = graph is survey.entry and len(graph.nodes) > MAX_FLAT
+        chosen = open_sections(Folded(root, folds), BoxOptions(FIRST_BOXES), focus_of(survey, graph, self.found)) if is_large else set()
         opened: list[int] = []
         stack: list[tuple[Section, int]] = [(root, -1)]
         while stack:

@@ -28,8 +28,8 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
     if summary.n_graphs > 1 and summary.entry:
         size += f" ({count(summary.entry_nodes)})"
     yield from _row("size", [size], paint)
-    yield from _row("inputs", _values(summary.inputs, paint, summary.parameter_bytes), paint)
-    yield from _row("outputs", _values(summary.outputs, paint, sum(v.bytes for v in summary.outputs)), paint)
+    yield from _row("inputs", _values(summary.inputs, summary.parameter_bytes), paint)
+    yield from _row("outputs", _values(summary.outputs, sum(v.bytes for v in summary.outputs)), paint)
     kernels = plural(summary.kernels, "kernel")
     kernels += f" ({plural(summary.fusions, 'fusion')})" if summary.fusions else " if none fuse" if summary.kernels > 1 else ""
     work = [flops(summary.flops, bool(summary.n_open)) if not summary.no_work else "FLOPs unknown",
@@ -67,8 +67,6 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
 
 def costly_lines(costly: Sequence[Costly], n_open: int, paint: Paint) -> Iterator[str]:
     """The costliest nodes as a table, without the ``n_open`` nodes of unknown cost."""
-    if not costly:
-        return
     left_out = f"; without {plural(n_open, 'node')} of unknown cost" if n_open else ""
     about = short(f"share of the estimated time; FLOPs and bytes over all runs{left_out}", paint.width - 11)
     yield paint("costliest", "bold") + "  " + paint(about, "dim")
@@ -126,7 +124,7 @@ def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
     yield "  " + paint(label.ljust(LABEL), "dim") + text
 
 
-def _values(values: Sequence[EntryValue], paint: Paint, size: int) -> list[str]:
+def _values(values: Sequence[EntryValue], size: int) -> list[str]:
     if not values:
         return ["none"]
     shown = [f"{v.name} {describe_type(v.type)}" + (f" = {v.path}" if v.path not in ("", v.name) else "") for v in values]

@@ -92,7 +92,7 @@ class BoxOptions:
     ``findings`` and ``highlights`` are marked where they are; the kernels of ``plan`` are framed, and its unfused edges marked.
 
     ``generous`` opens what says little, too: the user asked for many boxes. ``color_by`` is what the colours mean, with the ``changes``
-    and ``numbers`` of nodes that it may show.
+    and ``numbers`` of nodes that it may show, on a ``dark`` ground or a light one. ``note`` is written below the title.
     """
 
     max_boxes: int = MAX_BOXES
@@ -106,6 +106,8 @@ class BoxOptions:
     color_by: str = "class"
     changes: Mapping[Node, str] = field(default_factory=dict)
     numbers: Mapping[Node, float] = field(default_factory=dict)
+    dark: bool = False
+    note: str = ""
 
 
 def stub_crowds(view: Drawing) -> None:

@@ -16,6 +16,7 @@ from irscope.api.live.door import Arguments, Door, Dump, name_of
 from irscope.graph import DTYPES
 from irscope.lazy import Array, np
 from irscope.source import UserError
+from irscope.source.arrays import NamedArrays
 
 TRACE = "torch.__trace"
 """The logger of TORCH_TRACE (torch/_logging/_internal.py)."""
@@ -188,17 +189,11 @@ def _without_caches() -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], patch(force_disable_caches=True)) if patch is not None else nullcontext()
 
 
-class StateValues(Mapping[str, Array]):
+class StateValues(NamedArrays):
     """The tensors of a state dict as arrays, by their paths; each becomes an array at its first use."""
 
     def __init__(self, state: Mapping[str, object]) -> None:
-        self._state = {name: cast(_Tensor, value) for name, value in state.items() if hasattr(value, "numpy")}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._state)
-
-    def __len__(self) -> int:
-        return len(self._state)
+        self.names = self._state = {name: cast(_Tensor, value) for name, value in state.items() if hasattr(value, "numpy")}
 
     def __getitem__(self, name: str) -> Array:
         tensor = self._state[name].detach().cpu()
