@@ -15,7 +15,8 @@ from irscope.fleet.dump_folder import LOWERED, OPTIONS, DumpedModule, DumpFolder
 from irscope.fleet.files import no_dump
 from irscope.fleet.timeline import figures_of_stages, fusions_of, timeline
 from irscope.graph import BufferAssignment
-from irscope.render.folder import Figures, ModuleRow, fusion_lines, memory_lines, module_lines, timeline_lines
+from irscope.query.stages import Figures
+from irscope.render.folder import ModuleRow, fusion_lines, memory_lines, module_lines, timeline_lines
 from irscope.render.paint import Paint
 from irscope.render.units import plural
 from irscope.source import UserError, did_you_mean

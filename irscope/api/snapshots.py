@@ -10,7 +10,8 @@ from irscope.diff import compare
 from irscope.diff.report import as_text
 from irscope.graph import Reading
 from irscope.query.snapshots import Snapshot, find, snapshots
-from irscope.render.folder import Figures, StageChange, timeline_lines
+from irscope.query.stages import Figures, StageChange
+from irscope.render.folder import timeline_lines
 from irscope.render.paint import Paint
 from irscope.render.units import plural
 from irscope.source import UserError

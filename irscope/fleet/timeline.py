@@ -11,7 +11,7 @@ from irscope.analysis.survey import Survey
 from irscope.fleet.dump_folder import DumpedModule, Stage
 from irscope.fleet.pool import map_files
 from irscope.ops.attributes import Fusion
-from irscope.render.folder import Figures, StageChange
+from irscope.query.stages import Figures, StageChange
 from irscope.source import UserError
 from irscope.source.budget import fresh_budget
 

@@ -3,37 +3,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from irscope.analysis.survey import Survey
+from irscope.query.stages import Figures, StageChange
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, plural, short
 
 MAX_CHANGES = 6
 _PLUMBING = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
-
-
-@dataclass(slots=True)
-class Figures:
-    """The figures of one stage of a module; ``error`` says why there are none."""
-
-    nodes: int = 0
-    kernels: float = 0.0
-    fusions: float = 0.0
-    flops: float = 0.0
-    bytes: float = 0.0
-    ops: Counter[str] = field(default_factory=Counter)
-    error: str = ""
-
-    @staticmethod
-    def of(survey: Survey) -> Figures:
-        """The figures of a module."""
-        totals = survey.totals
-        return Figures(survey.n_nodes, totals.kernels, totals.fusions, totals.flops, totals.bytes, survey.ops)
-
-    def key(self) -> tuple[object, ...]:
-        """Equal for copies of one module, as the ranks of a job write them."""
-        return self.nodes, self.kernels, self.flops, self.bytes, tuple(sorted(self.ops.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +23,6 @@ class ModuleRow:
     figures: Figures
     copies: int = 1
     chosen: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StageChange:
-    """One stage of a compilation, and what changed since the stage before: operators that came and went."""
-
-    words: str
-    figures: Figures
-    came: Counter[str] = field(default_factory=Counter)
-    went: Counter[str] = field(default_factory=Counter)
 
 
 def module_lines(rows: Sequence[ModuleRow], paint: Paint) -> Iterator[str]:
