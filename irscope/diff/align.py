@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.diff.flat import Flat, closed_graphs, flatten
-from irscope.diff.labels import Sameness, Side, Table, is_transparent, side
-from irscope.diff.matching import Matcher
+from irscope.diff.labels import LabelTable, Sameness, Side, is_transparent, side
+from irscope.diff.matching import ValueMatcher
 from irscope.graph import Graph, Module, Node, Typing, callees_first
 from irscope.graph.numbering import Numbering, plain
 from irscope.ops import hlo, sets
@@ -117,14 +117,14 @@ class Aligner:
 def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[Graph], typed: bool) -> tuple[Side, Side]:
     """The values of two graphs, opened but for ``closed`` graphs and paired. ``typed``: both texts state types, which count."""
     first, second = flatten(before, closed), flatten(after, closed)
-    table = Table()
+    table = LabelTable()
     type = numbering.equality.type
     anchored = len(before.params) == len(after.params) and all(
         not typed or type(p.type) == type(q.type) for p, q in zip(before.params, after.params, strict=True))
     same = Sameness(numbering, typed, anchored)
     a, b = side(first, same, table), side(second, same, table)
     params = zip(first.params, second.params, strict=True) if anchored else ()
-    Matcher(a, b).run((a.value_of[x], b.value_of[y]) for x, y in params)
+    ValueMatcher(a, b).run((a.value_of[x], b.value_of[y]) for x, y in params)
     return a, b
 
 

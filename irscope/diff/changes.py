@@ -37,7 +37,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Group:
+class ChangeGroup:
     """Equal changes."""
 
     kind: str
@@ -46,12 +46,12 @@ class Group:
     changes: list[Change] = field(default_factory=list)
 
 
-def groups(changes: Iterable[Change]) -> list[Group]:
+def groups(changes: Iterable[Change]) -> list[ChangeGroup]:
     """Equal changes of nodes with equal operators, by kind, the most frequent first."""
-    found: dict[tuple[object, ...], Group] = {}
+    found: dict[tuple[object, ...], ChangeGroup] = {}
     for change in changes:
         ops = change.before.op.name if change.before else None, change.after.op.name if change.after else None
-        group = found.setdefault((change.kind, ops, change.what), Group(change.kind, ops, change.what))
+        group = found.setdefault((change.kind, ops, change.what), ChangeGroup(change.kind, ops, change.what))
         group.changes.append(change)
     return sorted(found.values(), key=lambda group: (KINDS.index(group.kind), -len(group.changes)))
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from irscope.analysis.cost import is_unsized
@@ -105,12 +106,10 @@ def _complete(module: Module) -> Module:
 
 def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
     """Both modules in normal form, or as they are written where one of them is ill-typed, cannot be expanded, or leaves sizes open."""
-    if any(has_open_sizes(module) or not soundness(module).allows(Use.PASSES) for module in (before, after)):
-        return before, after
-    try:
-        return normal_form(before), normal_form(after)
-    except UserError:
-        return before, after
+    if all(not has_open_sizes(module) and soundness(module).allows(Use.PASSES) for module in (before, after)):
+        with suppress(UserError):
+            return normal_form(before), normal_form(after)
+    return before, after
 
 
 def equality(before: Module, after: Module) -> Equality:

@@ -35,7 +35,7 @@ FEW = 16
 """So many combinations of users with one label are candidates; of more, users at equal positions are."""
 
 
-class Matcher:
+class ValueMatcher:
     """The pairs of two sides, in their ``partner``."""
 
     def __init__(self, a: Side, b: Side) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from irscope.diff.changes import Group, groups
+from irscope.diff.changes import ChangeGroup, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
 from irscope.diff.report import counted, figure_rows, title
 from irscope.graph import Graph, Module, Node
@@ -119,7 +119,7 @@ def _graph(pair: GraphPair, before: Module, after: Module, drawing: tuple[str, s
     yield "</details>"
 
 
-def _heading(group: Group) -> str:
+def _heading(group: ChangeGroup) -> str:
     """``multiply ×12 moved: into a fusion``."""
     names = " -> ".join(dict.fromkeys(op for op in group.ops if op))
     return f"{names} ×{len(group.changes)} {group.kind}" + (f": {group.what}" if group.what else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from irscope.diff.changes import Change, Group, groups
+from irscope.diff.changes import Change, ChangeGroup, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
 from irscope.graph import Graph, Node
 
@@ -161,7 +161,7 @@ def _kinds_text(comparison: Comparison, medium: _Medium) -> list[str]:
     return medium.part("changes", [", ".join(kinds), f"{nodes} on both sides{names}"])
 
 
-def _groups_text(found: list[Group], medium: _Medium) -> list[str]:
+def _groups_text(found: list[ChangeGroup], medium: _Medium) -> list[str]:
     """The groups of equal changes of a pair of graphs."""
     lines = [medium.bullet + _group(group, medium) for group in found[:SHOWN]]
     rest = sum(len(group.changes) for group in found[SHOWN:])
@@ -182,7 +182,7 @@ def escaped(text: str) -> str:
     return MARKS.sub(r"\\\g<0>", text)
 
 
-def _group(group: Group, medium: _Medium) -> str:
+def _group(group: ChangeGroup, medium: _Medium) -> str:
     """A line for equal changes; a single change is shown in full."""
     sign = medium.sign(group.kind)
     if len(group.changes) == 1:
