@@ -11,7 +11,7 @@ from irscope.diff.labels import Side
 from irscope.graph import Node
 from irscope.render.change_view import changed_box
 from irscope.render.svg import svg_text
-from irscope.render.view import Drawing, Link, stub_crowds
+from irscope.render.view import BoxLink, Drawing, stub_crowds
 
 MOST_CHANGES, MOST_BOXES = 40, 90
 """Changed nodes of one side that are drawn, and boxes with their neighbours."""
@@ -60,6 +60,6 @@ def _side(side: Side, kinds: dict[Node, Change], partners: dict[Node, str], titl
         kind, why = (change.kind, change.why) if change else ("", "")
         view.boxes.append(changed_box(node, kind, why, partners.get(node, ""), f"%{caller.name}" if caller is not None else ""))
     edges = Counter((number[operand], number[place]) for place in drawn for operand in flat.operands[place] if operand in number)
-    view.links = [Link(view.boxes[a], view.boxes[b], n) for (a, b), n in edges.items()]
+    view.links = [BoxLink(view.boxes[a], view.boxes[b], n) for (a, b), n in edges.items()]
     stub_crowds(view)
     return svg_text(view, "change")

@@ -63,8 +63,8 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
             concerning(path)  # nothing is read, and the reader would name the file
         result = _from_cache(options, store, found, began, watch)
     else:
-        opened = store.opened if store is not None else {}
-        result = compiled_run.run(what, options, Files(given.inputs, given.weights, given.constants, opened), store, watch)
+        given = Files(given.inputs, given.weights, given.constants, store.opened if store is not None else {})
+        result = compiled_run.run(what, options, given, store, watch)
     if options.save_outputs is not None:
         write_arrays(options.save_outputs, {f"out{i}": a for i, a in enumerate(result.outputs)}, [path_of(what), *options.files])
     return result

@@ -106,11 +106,8 @@ def _signature(value: EntryValue) -> SignatureValue:
 
 
 def _error_of(error: UserError) -> str:
-    for finding in error.findings:
-        place = finding.place()
-        if place is not None:
-            return f"{place}: {finding.message}"
-    return f"1:1: {error.message}"
+    placed = next((finding for finding in error.findings if finding.place() is not None), None)
+    return f"{placed.place()}: {placed.message}" if placed is not None else f"1:1: {error.message}"
 
 
 def _failed(file: str, error: str, format: str | None = None, help: str = "") -> Stats:

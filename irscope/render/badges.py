@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from irscope.analysis.calls import Calls
 from irscope.analysis.highlights import Highlight, Highlights, Leak
@@ -12,6 +13,7 @@ from irscope.render.units import bytes_, count, flops, percent, plural
 from irscope.render.view import Box, Drawing
 
 ARROW = " -> "
+T = TypeVar("T")
 
 
 def heading(found: Highlights) -> list[str]:
@@ -48,6 +50,18 @@ def callers_of(calls: Calls, graph: Graph, node: Node) -> Iterator[tuple[Graph, 
         if not callers:
             return
         graph, node = callers[0]
+
+
+def nearest(survey: Survey, graph: Graph, node: Node, shown: Callable[[Node], T | None]) -> T | None:
+    """What shows a node, or else the nearest of its users that is shown; None where none is."""
+    ring, seen = [node], {node}
+    while ring:
+        found = next((found for each in ring if (found := shown(each)) is not None), None)
+        if found is not None:
+            return found
+        ring = [user for each in ring for user in survey.users(graph)[each.index] if user not in seen]
+        seen.update(ring)
+    return None
 
 
 class Badges:
@@ -92,15 +106,7 @@ class Badges:
         shown = next(((at, caller) for at, caller in callers_of(self.survey.calls, graph, node) if at in self._shown), None)
         if shown is None:
             return None
-        graph, node = shown
-        box_of = self._shown[graph]
-        box = box_of(node)
-        ring, seen = [node], {node}
-        while box is None and ring:
-            ring = [user for each in ring for user in self.survey.users(graph)[each.index] if user not in seen]
-            seen.update(ring)
-            box = next((found for user in ring if (found := box_of(user)) is not None), None)
-        return box
+        return nearest(self.survey, *shown, self._shown[shown[0]])
 
 
 def as_json(found: Highlights) -> dict[str, object]:

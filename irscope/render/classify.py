@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.summary import FLOPS_PER_BYTE
@@ -112,7 +112,7 @@ class Classifier:
 
     def put(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
         """Give the boxes of a graph their categories, and the sums of what they show."""
-        shown = [(node, box) for node in graph.nodes if (box := box_of(node)) is not None]
+        shown = ((node, box) for node in graph.nodes if (box := box_of(node)) is not None)  # read once, or not at all
         if self.color_by in ("cost", "bytes", "roofline"):
             self._put_figures(graph, shown)
         elif self.color_by == "fusion":
@@ -138,7 +138,7 @@ class Classifier:
             known = self._layouts[id(node.type)] = layout_of(node.type)
         return known
 
-    def _put_figures(self, graph: Graph, shown: Sequence[tuple[Node, Box]]) -> None:
+    def _put_figures(self, graph: Graph, shown: Iterable[tuple[Node, Box]]) -> None:
         costs = self.survey.costs
         reached = graph in costs.graphs  # what the entry does not reach has no figures
         sums: dict[Box, tuple[float, float, bool]] = {}
@@ -152,7 +152,7 @@ class Classifier:
             if self.color_by == "roofline":
                 box.category = roofline_of(flops, moved, is_open)
 
-    def _put_groups(self, graph: Graph, shown: Sequence[tuple[Node, Box]]) -> None:
+    def _put_groups(self, graph: Graph, shown: Iterable[tuple[Node, Box]]) -> None:
         """Number the kernels of the plan, or the fusions of the text, in the order of the text."""
         if self._groups is None:
             names = self._kernels() if self.plan else self._fusions()

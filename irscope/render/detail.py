@@ -19,7 +19,7 @@ from irscope.render.kernel_plan import StoredEdge
 from irscope.render.labels import box_lines, headline, name_text
 from irscope.render.marks import Marks
 from irscope.render.units import bytes_, flops, plural
-from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, count_inputs, stub_crowds
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxLink, BoxOptions, Drawing, count_inputs, stub_crowds
 
 MAX_INPUTS = 5
 MAX_RESULTS = 4
@@ -75,7 +75,7 @@ class _Detail:
         self._open_bodies(top)
         if picked is None and len(self.view.boxes) < MIN_BOXES:
             self._open_code(top)
-        links: dict[tuple[Box, Box], Link] = {}
+        links: dict[tuple[Box, Box], BoxLink] = {}
         for place in self._places:
             self._link(place, links)
         self.view.links = list(links.values())
@@ -190,7 +190,7 @@ class _Detail:
             del place.boxes[caller.index]
         return inner
 
-    def _link(self, place: _Place, links: dict[tuple[Box, Box], Link]) -> None:
+    def _link(self, place: _Place, links: dict[tuple[Box, Box], BoxLink]) -> None:
         for node in place.graph.nodes:
             box = place.boxes.get(node.index)
             if box is None:
@@ -207,14 +207,14 @@ class _Detail:
                 if inner.parent is place and inner.caller is node and not _is_inlined(node):
                     for param in inner.graph.params:
                         if param.index in inner.boxes:
-                            link = Link(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
+                            link = BoxLink(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
                             links.setdefault((box, link.target), link)
 
-    def _add(self, links: dict[tuple[Box, Box], Link], source: Box, target: Box, value: Node, stored: StoredEdge | None) -> None:
+    def _add(self, links: dict[tuple[Box, Box], BoxLink], source: Box, target: Box, value: Node, stored: StoredEdge | None) -> None:
         if source is target:
             return
         size = bytes_of(value.type)
-        link = links.setdefault((source, target), Link(source, target, 0, 0))
+        link = links.setdefault((source, target), BoxLink(source, target, 0, 0))
         link.n += 1
         link.bytes += size
         if stored is not None and stored not in link.stored:

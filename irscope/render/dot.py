@@ -14,7 +14,7 @@ from irscope.render.marks import found_lines, stands_out, stored_label, stored_t
 from irscope.render.palette import Colours
 from irscope.render.theme import Theme, box_colours, class_colours, legend, most_of, theme
 from irscope.render.units import short
-from irscope.render.view import Box, BoxFrame, Drawing, Link
+from irscope.render.view import Box, BoxFrame, BoxLink, Drawing
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
 
@@ -157,7 +157,7 @@ def _box_attributes(box: Box, colours: Colours) -> str:
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')
 
 
-def _link_attributes(link: Link, colours: Theme) -> str:
+def _link_attributes(link: BoxLink, colours: Theme) -> str:
     # From 1 for scalars to 4 for a gibibyte: the big tensors are what a reader looks for.
     width = 1.0 if link.bytes < 1024 else min(4.0, 1.0 + (log2(link.bytes) - 10) * 0.15)
     parts = [f"penwidth={width:.2g}"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from irscope.graph import Graph, Node
 from irscope.graph.walk import callees_first_of
 from irscope.render.units import bytes_
-from irscope.render.view import Box, Link
+from irscope.render.view import Box, BoxLink
 from irscope.source import Finding
 
 MAX_LINES = 3
@@ -69,7 +69,7 @@ def tooltip_of(box: Box) -> str:
     return "\n".join([*([box.tooltip] if box.tooltip else []), *_first(said, MAX_TOLD, " findings")])
 
 
-def stored_label(link: Link) -> str:
+def stored_label(link: BoxLink) -> str:
     """``not fused, 64 KiB`` on a line whose value goes through memory; empty on others."""
     if not link.stored:
         return ""
@@ -78,7 +78,7 @@ def stored_label(link: Link) -> str:
     return f"{word}, {bytes_(moved)}" if moved else word
 
 
-def stored_tooltip(link: Link) -> str:
+def stored_tooltip(link: BoxLink) -> str:
     """Verdict, rule, cause and fix of the edges of a line that go through memory; empty where there is none."""
     return "\n\n".join(_first([edge.describe() for edge in link.stored], MAX_TOLD, " edges"))
 

@@ -21,7 +21,7 @@ from irscope.render.marks import Marks
 from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.room import screens_of
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, bundle, count_inputs, stub_crowds
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxLink, BoxOptions, Drawing, bundle, count_inputs, stub_crowds
 
 MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
@@ -92,7 +92,7 @@ def _join(view: Drawing, caller: Box | None, part: Drawing, title: str) -> None:
     targets = {link.target for link in part.links}
     first = next((box for box in part.boxes if box not in targets), None)
     if caller is not None and first is not None:
-        view.links.append(Link(caller, first, label="runs"))
+        view.links.append(BoxLink(caller, first, label="runs"))
 
 
 def _hot_loop(graph: Graph, found: Highlights) -> tuple[Node | None, Graph | None]:
@@ -203,9 +203,9 @@ class _Overview:
         return known[1]
 
     def _link(self) -> None:
-        links: dict[tuple[Box, Box], Link] = {}
+        links: dict[tuple[Box, Box], BoxLink] = {}
         between_copies: dict[tuple[Box, Box], None] = {}
-        stored_on: dict[Link, dict[int, StoredEdge]] = {}
+        stored_on: dict[BoxLink, dict[int, StoredEdge]] = {}
         for node in self.graph.nodes:
             box = self.box_of[node.index]
             if box is None:
@@ -221,7 +221,7 @@ class _Overview:
                     elif here and _in_later_copy(here, there):
                         continue
                     elif from_ is not box:
-                        link = links.setdefault((from_, box), Link(from_, box, 0, 0))
+                        link = links.setdefault((from_, box), BoxLink(from_, box, 0, 0))
                         link.n += 1
                         link.bytes += bytes_of(source.type)
                         if stored is not None:

@@ -23,7 +23,7 @@ from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.page_findings import by_gain, finding_data
 from irscope.render.page_marks import PageMarks
 from irscope.render.view import BoxOptions
-from irscope.render.words import Words
+from irscope.render.words import WordTable
 from irscope.source import Finding
 
 FIRST_BOXES = 16
@@ -61,7 +61,7 @@ class _Maker:
         self.classifiers = [Classifier(survey, replace(options, color_by=mode)) for mode in modes]
         self.found = highlights(survey)
         self.marks = PageMarks(survey, self.found, findings)
-        self.titles, self.types, self.scopes, self.sources, self.texts = Words(), Words(), Words(), Words(), Words()
+        self.titles, self.types, self.scopes, self.sources, self.texts = WordTable(), WordTable(), WordTable(), WordTable(), WordTable()
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
         self.sizes: list[int] = []
         self.ops: dict[str, tuple[int, Op, bool]] = {}

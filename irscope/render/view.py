@@ -63,7 +63,7 @@ class Box:
 
 
 @dataclass(slots=True, eq=False)
-class Link:
+class BoxLink:
     """A value that goes from box to box; ``n`` values of ``bytes`` together, those of ``stored`` through memory under a fusion policy."""
 
     source: Box
@@ -80,7 +80,7 @@ class Drawing:
 
     title: str
     boxes: list[Box] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[BoxLink] = field(default_factory=list)
     clusters: list[BoxFrame] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     heading: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ class BoxOptions:
 
 def stub_crowds(view: Drawing) -> None:
     """Replace the links of values with very many users by words in their boxes; in a large drawing, those of shared parameters too."""
-    out: dict[Box, list[Link]] = {}
+    out: dict[Box, list[BoxLink]] = {}
     for link in view.links:
         out.setdefault(link.source, []).append(link)
     large = len(view.boxes) > MANY
@@ -141,10 +141,10 @@ def count_inputs(view: Drawing, most: int) -> None:
 
 def bundle(view: Drawing) -> None:
     """Draw the many lines between two frames, or between a frame and a box, as the one of most bytes, with the number of values of all."""
-    groups: dict[tuple[BoxFrame | Box, BoxFrame | Box], list[Link]] = {}
+    groups: dict[tuple[BoxFrame | Box, BoxFrame | Box], list[BoxLink]] = {}
     for link in view.links:
         groups.setdefault(_sides(link), []).append(link)
-    kept: list[Link] = []
+    kept: list[BoxLink] = []
     for sides, links in groups.items():
         if len(links) <= MAX_LINES or all(isinstance(side, Box) for side in sides):
             kept += links
@@ -156,7 +156,7 @@ def bundle(view: Drawing) -> None:
     view.links = kept
 
 
-def _sides(link: Link) -> tuple[BoxFrame | Box, BoxFrame | Box]:
+def _sides(link: BoxLink) -> tuple[BoxFrame | Box, BoxFrame | Box]:
     """The largest frames around each end of a link that the other end is outside of; the ends themselves where there are none."""
     inside: dict[BoxFrame | None, BoxFrame | Box] = {None: link.target}
     for cluster in frames(link.target):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 
-class Words:
+class WordTable:
     """A table in which each word stands once; columns name it by its number."""
 
     def __init__(self) -> None:

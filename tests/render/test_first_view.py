@@ -16,7 +16,7 @@ from irscope.render.html import html_page
 from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.room import screens_of
 from irscope.render.svg import svg_text
-from irscope.render.view import Box, BoxOptions, Drawing, Link
+from irscope.render.view import Box, BoxLink, BoxOptions, Drawing
 from irscope.source import Finding, Severity
 from tests.analysis.test_highlights import PROGRAM
 from tests.analysis.texts import layers, survey
@@ -32,7 +32,7 @@ def first_view(text: str, **options: int) -> Drawing:
 def chain(n: int) -> Drawing:
     """Boxes below each other."""
     boxes = [Box(f"step {i}", "section") for i in range(n)]
-    return Drawing("chain", boxes, [Link(a, b) for a, b in pairwise(boxes)])
+    return Drawing("chain", boxes, [BoxLink(a, b) for a, b in pairwise(boxes)])
 
 
 def all_badges(view: Drawing) -> Iterator[str]:
