@@ -78,29 +78,26 @@ class Votes:
         return equal or next((g for g in known if not self.equal.get(self.numbers[g])), None)
 
 
-def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
-    """Align two modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
-    result = Alignment()
-    aligner = Aligner(before, after, numbering, result)
-    votes = Votes(numbering)
-    votes.add(before.main(), after.main())
-    taken: set[Graph] = set()
-    for graph in reversed(callees_first(before, before.main())):
-        partner = votes.partner(graph, taken) if graph not in taken else None
-        if partner is not None:
-            host = aligner.add(graph, partner)
-            taken |= host.opened()
-            collect(host, result, votes)
-    return result
-
-
 class Aligner:
-    """Aligns pairs of graphs of two modules."""
+    """Aligns two modules, and pairs of their graphs; ``result`` has what is aligned so far."""
 
-    def __init__(self, before: Module, after: Module, numbering: Numbering, result: Alignment) -> None:
-        self.numbering, self.result = numbering, result
+    def __init__(self, before: Module, after: Module, numbering: Numbering) -> None:
+        self.before, self.after, self.numbering = before, after, numbering
+        self.result = Alignment()
         self.closed = closed_graphs(before.graphs.values()) | closed_graphs(after.graphs.values())
         self.typed = before.dialect.typing is after.dialect.typing is Typing.STATED
+
+    def align(self) -> None:
+        """Align the modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
+        votes = Votes(self.numbering)
+        votes.add(self.before.main(), self.after.main())
+        taken: set[Graph] = set()
+        for graph in reversed(callees_first(self.before, self.before.main())):
+            partner = votes.partner(graph, taken) if graph not in taken else None
+            if partner is not None:
+                host = self.add(graph, partner)
+                taken |= host.opened()
+                collect(host, self.result, votes)
 
     def add(self, before: Graph, after: Graph) -> Host:
         """Align two graphs and append them to the hosts of the result; :func:`collect` adds their pairs of nodes."""
