@@ -159,9 +159,10 @@ def _end(program: subprocess.Popen[bytes]) -> int:
 
 def _standard_error() -> int | None:
     """The file of standard error; None where there is none, as in tests and notebooks: then the program's output goes where ours does."""
-    with suppress(AttributeError, OSError, ValueError):
+    try:
         return sys.stderr.fileno()
-    return None
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def _size(folder: str) -> int:

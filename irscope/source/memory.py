@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 from irscope.lazy import resource
 
@@ -12,8 +11,11 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 def resident() -> int:
     """The resident memory of this process in bytes; where the system does not report it, the peak, or 0."""
-    with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * _PAGE
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        pass
     try:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     except ImportError:  # Windows
