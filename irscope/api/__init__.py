@@ -4,9 +4,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from irscope.lazy import LazyModule
 from irscope.source.notebook import set_viewer
 
 if TYPE_CHECKING:
+    from irscope.api import notebook
     from irscope.api.capturing import CaptureResult, capture
     from irscope.api.checking import CheckResult, check
     from irscope.api.comparing import DiffResult, diff
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from irscope.api.verification import Verification
     from irscope.api.verifying import verify
     from irscope.api.watching import PassWatcher, Watcher
+else:
+    notebook = LazyModule("irscope.api.notebook")  # what draws is imported when a notebook asks
 
 LAZY = {
     name: f"irscope.api.{module}" for module, names in {
@@ -76,19 +80,7 @@ __all__ = [
 ]
 
 
-class _Viewer:
-    """Draws for notebooks; what draws is imported when a notebook asks."""
-
-    def html(self, what: object) -> str | None:
-        page: str | None = import_module("irscope.api.notebook").html(what)
-        return page
-
-    def svg(self, what: object) -> str | None:
-        picture: str | None = import_module("irscope.api.notebook").svg(what)
-        return picture
-
-
-set_viewer(_Viewer())
+set_viewer(notebook)
 
 
 def __getattr__(name: str) -> Any:

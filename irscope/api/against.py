@@ -23,13 +23,7 @@ def changes_against(before: Source, source_format: str | None, after: Module) ->
     reading = read_source(before, source_format)
     if not reading.modules:
         raise UserError(f"{reading.source.name}: no module in it")
-    found = node_changes(reading.modules[0], after)
-    return Changes(found.of, f"against {reading.source.name}: {found.words}")
-
-
-def node_changes(before: Module, after: Module) -> Changes:
-    """What changed from one module to another, by the nodes of the second."""
-    comparison = compare(before, after)
+    comparison = compare(reading.modules[0], after)
     mine = {node for graph in after.graphs.values() for node in graph.nodes}
     of: dict[Node, str] = {}
     removed = 0
@@ -45,4 +39,5 @@ def node_changes(before: Module, after: Module) -> Changes:
                 of[change.after] = "added" if change.kind in ("added", "duplicated") else "changed"
     of = {node: word for node, word in of.items() if node in mine}
     counts = [f"{sum(word == name for word in of.values())} {name}" for name in ("added", "changed")]
-    return Changes(of, f"{', '.join(counts)}, {plural(removed, 'node')} removed" if of or removed else "no node changed")
+    words = f"{', '.join(counts)}, {plural(removed, 'node')} removed" if of or removed else "no node changed"
+    return Changes(of, f"against {reading.source.name}: {words}")

@@ -1,11 +1,11 @@
 """The arrays that a caller gives for a run."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from irscope.lazy import Array
+from irscope.source.arrays import NamedArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +21,12 @@ class Files:
 NO_ARRAYS = Files({}, {}, {})
 
 
-class RecordedArrays(Mapping[str, Any]):
+class RecordedArrays(NamedArrays):
     """Arrays by name; ``read`` are the names of those that were looked at."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self._arrays = arrays
+        self.names = self._arrays = arrays
         self.read: dict[str, None] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._arrays
 
     def __getitem__(self, name: str) -> Array:
         array: Array = self._arrays[name]

@@ -13,8 +13,12 @@ from irscope.graph import Module, TupleType
 from irscope.lazy import Array
 from irscope.lower.values import leaf_paths
 from irscope.ops.module_attributes import Interface, Prepared
+from irscope.render.units import some
 from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
+
+MOST_NAMED = 6
+"""Of names that are not used, so many are named."""
 
 
 def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
@@ -71,7 +75,8 @@ class Arrays:
         self.given_names = given.names
         self.drawn_names = [ports[n].name for n in absent]
         self._by_port = {**found, **drawn(ports, absent, options.seed, prepared.weights)}
-        self._params = _params_of_ports(module)
+        # For each tensor that the entry takes the number of the parameter that it is part of.
+        self._params = [number for number, param in enumerate(module.main().params) for _ in leaf_paths(param.type)]
         self.weights = self._whole_params(module, fixed.arrays)
 
     def inputs(self) -> list[Array]:
@@ -97,11 +102,6 @@ class Arrays:
         return found
 
 
-def _params_of_ports(module: Module) -> list[int]:
-    """For each tensor that the entry takes the number of the parameter that it is part of."""
-    return [number for number, param in enumerate(module.main().params) for _ in leaf_paths(param.type)]
-
-
 def _for_all_devices(arrays: Mapping[str, Array], ports: list[Port]) -> dict[str, Array]:
     """Arrays for every device: ``x`` is given to all, ``x@1`` to one; ``argN`` counts the inputs of one device."""
     bases = list(dict.fromkeys(port.name.rpartition("@")[0] for port in ports))
@@ -124,16 +124,11 @@ def results_by_number(arrays: Mapping[str, Array], count: int, devices: int) -> 
 def _note_unread(path: str, unread: Mapping[str, str], watch: Watcher) -> None:
     """Report which tensors of a file have unsupported types."""
     if unread:
-        watch.note(f"{path}: these tensors are not read: {_some([f'{name} ({kind})' for name, kind in unread.items()])}")
+        watch.note(f"{path}: these tensors are not read: {some([f'{name} ({kind})' for name, kind in unread.items()], MOST_NAMED)}")
 
 
 def _note_ignored(names: Iterable[str], watch: Watcher) -> None:
     """Report once which names of the files the graph does not have."""
     unknown = list(names)
     if unknown:
-        watch.note(f"not inputs of the graph, and ignored: {_some(unknown)}")
-
-
-def _some(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        watch.note(f"not inputs of the graph, and ignored: {some(unknown, MOST_NAMED)}")

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -126,11 +125,8 @@ def _folder(keep: str | None) -> Iterator[str]:
         os.makedirs(keep, exist_ok=True)
         yield os.path.abspath(keep)
         return
-    folder = tempfile.mkdtemp(prefix="irscope-capture-")
-    try:
+    with tempfile.TemporaryDirectory(prefix="irscope-capture-", ignore_cleanup_errors=True) as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(command: Sequence[str], env: dict[str, str], folder: str, most: int) -> tuple[int, bool]:
@@ -155,11 +151,10 @@ def _run(command: Sequence[str], env: dict[str, str], folder: str, most: int) ->
 def _end(program: subprocess.Popen[bytes]) -> int:
     """Ask a program to end, then end it."""
     program.terminate()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         return program.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        program.kill()
-        return program.wait()
+    program.kill()
+    return program.wait()
 
 
 def _standard_error() -> int | None:

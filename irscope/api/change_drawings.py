@@ -1,6 +1,7 @@
 """What the drawings of a comparison show: of each pair of graphs the changed nodes of both sides with their neighbours."""
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from irscope.diff.align import Host
@@ -8,7 +9,9 @@ from irscope.diff.changes import KINDS, Change
 from irscope.diff.compare import Comparison, GraphPair
 from irscope.diff.labels import Side
 from irscope.graph import Node
-from irscope.render.change_view import ChangedNode, change_svg, change_view
+from irscope.render.change_view import changed_box
+from irscope.render.svg import svg_text
+from irscope.render.view import BoxLink, Drawing, stub_crowds
 
 MOST_CHANGES, MOST_BOXES = 40, 90
 """Changed nodes of one side that are drawn, and boxes with their neighbours."""
@@ -50,11 +53,13 @@ def _side(side: Side, kinds: dict[Node, Change], partners: dict[Node, str], titl
     near = [other for place in changed for other in (*flat.operands[place], *(user for user, _ in flat.users[place][:3]))]
     drawn = sorted(list(dict.fromkeys([*changed, *near]))[:MOST_BOXES])
     number = {place: i for i, place in enumerate(drawn)}
-    nodes = []
+    view = Drawing(title, notes=list(notes))
     for place in drawn:
         node = flat.nodes[place]
         change, caller = kinds.get(node), flat.callers[flat.frames[place]]
-        inside = f"%{caller.name}" if caller is not None else ""
-        nodes.append(ChangedNode(node, change.kind if change else "", partners.get(node, ""), change.why if change else "", inside))
-    edges = [(number[operand], number[place]) for place in drawn for operand in flat.operands[place] if operand in number]
-    return change_svg(change_view(title, nodes, edges, notes))
+        kind, why = (change.kind, change.why) if change else ("", "")
+        view.boxes.append(changed_box(node, kind, why, partners.get(node, ""), f"%{caller.name}" if caller is not None else ""))
+    edges = Counter((number[operand], number[place]) for place in drawn for operand in flat.operands[place] if operand in number)
+    view.links = [BoxLink(view.boxes[a], view.boxes[b], n) for (a, b), n in edges.items()]
+    stub_crowds(view)
+    return svg_text(view, "change")

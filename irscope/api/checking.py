@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
+from irscope.api.array_files import Files
 from irscope.api.linting import scalar_loops
 from irscope.api.loading import load
 from irscope.api.options import CheckOptions
@@ -152,23 +153,13 @@ def _one(session: Session, config: Config, file: str, table: dict[str, Any]) -> 
         return FileReport(file, findings, readable=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrays:
-    """The arrays that the settings of a model name, and those of an earlier run."""
-
-    weights: Mapping[str, Array]
-    constants: Mapping[str, Array]
-    inputs: Mapping[str, Array]
-    taken: Sequence[Array] = ()
-
-
 def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Finding]:
     """The results of the model compared with stored outputs and with the earlier version."""
 
     def arrays(key: str) -> Mapping[str, Array]:
         return read_arrays(config.resolve(table[key])) if table.get(key) else {}
 
-    got, taken = _run(reading, table, _Arrays(arrays("weights"), arrays("constants"), arrays("inputs")))
+    got, taken = _run(reading, table, Files(arrays("inputs"), arrays("weights"), arrays("constants")))
     findings = []
     if table.get("expect"):
         stored = arrays("expect")
@@ -178,19 +169,19 @@ def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Fi
         findings += _compared(reading.module(), got, expected, table["expect"], table)
     if table.get("previous"):
         before = load(config.resolve(table["previous"]))
-        earlier, _ = _run(before, table, _Arrays(arrays("weights"), arrays("constants"), {}, taken))
+        earlier, _ = _run(before, table, Files({}, arrays("weights"), arrays("constants")), taken)
         findings += _compared(reading.module(), got, earlier, table["previous"], table)
     return findings
 
 
-def _run(reading: Reading, table: dict[str, Any], arrays: _Arrays) -> tuple[list[Array], list[Array]]:
-    """The outputs of a model, and the arrays it was run on: those given by name, then those of an earlier run, then drawn ones."""
+def _run(reading: Reading, table: dict[str, Any], arrays: Files, taken: Sequence[Array] = ()) -> tuple[list[Array], list[Array]]:
+    """The outputs of a model, and the arrays it was run on: those of an earlier run (``taken``), or given by name, then drawn ones."""
     model = compiling.compile(reading, weights=arrays.weights, shapes=_shapes(table), constants=arrays.constants)
     given = arguments.by_name(arrays.inputs, model.inputs, table.get("inputs", "inputs"))
     arguments.missing_near(given, model.inputs, arrays.inputs)
-    if arrays.taken and [array.shape for array in arrays.taken] != [port.shape for port in model.inputs]:
+    if taken and [array.shape for array in taken] != [port.shape for port in model.inputs]:
         raise UserError(f"{reading.source.name} takes other inputs than the model that it is compared with")
-    found = dict(enumerate(arrays.taken)) if arrays.taken else given.arrays
+    found = dict(enumerate(taken)) if taken else given.arrays
     found = {**arguments.drawn(model.inputs, [n for n in range(len(model.inputs)) if n not in found], table.get("seed", 0)), **found}
     used = [found[n] for n in range(len(model.inputs))]
     return model(*used), used

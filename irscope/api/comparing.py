@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.api.change_drawings import change_drawings
-from irscope.api.loading import Source, first_module, name_of, read_source, whole
+from irscope.api.loading import Source, errors_of, first_module, name_of, read_source, whole
 from irscope.api.options import DiffOptions
 from irscope.api.paths import once_stdin
 from irscope.api.watching import SILENT, Watcher
@@ -15,7 +15,7 @@ from irscope.diff.page import as_html
 from irscope.diff.report import as_json, as_text
 from irscope.graph import Module, Reading
 from irscope.render.change_view import both_sides
-from irscope.source import Finding, Severity, UserError
+from irscope.source import Finding, UserError
 from irscope.source.data_text import strict_json
 from irscope.source.notebook import Viewable
 
@@ -96,7 +96,7 @@ def diff(before: Source, after: Source, options: DiffOptions | None = None, *, w
     first, second = (first_module(reading, watch) for reading in readings)
     comparison = compare(first, second)
     if comparison.partial:
-        errors = [finding for reading in readings for finding in reading.findings if finding.severity is Severity.ERROR]
+        errors = [finding for reading in readings for finding in errors_of(reading)]
         failed = [f"{gate.text} cannot be judged: a text is cut off" for gate in gates]
         return DiffResult(comparison, (first, second), names, failed, errors, options.matches)
     failed = [failure for gate in gates if (failure := gate.fails(comparison))]

@@ -1,15 +1,15 @@
 """What torch.compile recorded in a folder, as lines of a terminal and as json."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from irscope.api.loading import load
 from irscope.fleet import compile_folder
-from irscope.fleet.compile_record import CompileRecord, GraphRecord
+from irscope.fleet.compile_record import CompileRecord
 from irscope.fleet.dump_folder import DumpedModule
 from irscope.graph import bytes_of
-from irscope.render.compilation import KernelRow, compilation_lines, kernel_lines, refusal_lines, saved_lines
+from irscope.render.compilation import compilation_lines, kernel_lines, refusal_lines, saved_lines
 from irscope.render.paint import Paint
 from irscope.source import UserError
 
@@ -17,16 +17,13 @@ from irscope.source import UserError
 def record_lines(record: CompileRecord, chosen: DumpedModule, paint: Paint) -> Iterator[str]:
     """The kernels of the chosen graph, what was not fused, saved tensors, and the compilations."""
     graph = record.graphs.get(chosen.name) or next((g for g in record.graphs.values() if g.name == chosen.name), None)
-    parts: list[list[str]] = []
-    if graph is not None:
-        parts.append(list(kernel_lines(graph.name, _rows(graph, chosen), paint)))
-    parts.append(list(refusal_lines([d.reason or "" for d in record.refusals], paint)))
+    parts: list[Iterable[str]] = [kernel_lines(graph.name, graph.kernels, _source_lines(chosen), paint)] if graph is not None else []
+    parts.append(refusal_lines([d.reason or "" for d in record.refusals], paint))
     for each in record.graphs.values():
         own = sorted(((t.name, bytes_of(t.type)) for t in each.saved if not t.is_input), key=lambda pair: -pair[1])
-        parts.append(list(saved_lines(each.saved_bytes, own, paint)))
-        parts.append([paint(f"{each.name}: {fault}", "red") for fault in each.faults])
-    parts.append(list(compilation_lines(record.compilations, paint)))
-    for lines in parts:
+        parts += [saved_lines(own, paint), [paint(f"{each.name}: {fault}", "red") for fault in each.faults]]
+    parts.append(compilation_lines(record.compilations, paint))
+    for lines in map(list, parts):
         yield from ["", *lines] if lines else []
 
 
@@ -49,30 +46,14 @@ def record_json(record: CompileRecord) -> dict[str, Any]:
             "refusals": [{"a": d.a, "b": d.b, "reason": d.reason} for d in record.refusals], "saved": saved, "compilations": compilations}
 
 
-def _rows(graph: GraphRecord, module: DumpedModule) -> list[KernelRow]:
-    lines = _source_lines(module)
-    rows = []
-    for kernel in graph.kernels:
-        sources = tuple(dict.fromkeys(lines[node] for node in kernel.nodes if node in lines))
-        launch = str(kernel.source) if kernel.source is not None else ""
-        rows.append(KernelRow(kernel.call.kernel, kernel.kind, tuple(dict.fromkeys(kernel.ops)), kernel.nodes, launch, sources))
-    return rows
-
-
-def _source_lines(module: DumpedModule) -> Mapping[str, str]:
+def _source_lines(dumped: DumpedModule) -> Mapping[str, str]:
     """The line of the user's program for each node of the graph after the post-grad passes; none where that text is not there."""
-    stage = next((s for s in module.stages if s.name == compile_folder.AFTER and not s.text), None)
+    stage = next((s for s in dumped.stages if s.name == compile_folder.AFTER and not s.text), None)
     if stage is None:
         return {}
     try:
         modules = load(stage.path).modules
     except UserError:
         return {}
-    found: dict[str, str] = {}
-    for one in modules:
-        for graph in one.graphs.values():
-            for node in graph.nodes:
-                stack = one.call_stack(node)
-                if stack:
-                    found[node.name] = str(stack[0])
-    return found
+    nodes = ((module, node) for module in modules for graph in module.graphs.values() for node in graph.nodes)
+    return {node.name: str(stack[0]) for module, node in nodes if (stack := module.call_stack(node))}

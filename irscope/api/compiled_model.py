@@ -6,7 +6,7 @@ from irscope.api.binding import lowering_options
 from irscope.api.loading import Source, read_source
 from irscope.api.options import RunOptions
 from irscope.api.stored_programs import ProgramStore, RunFacts, StoredProgram
-from irscope.backends.loaded_model import LoweredModel, Model
+from irscope.backends.loaded_model import Model
 from irscope.backends.model import compile_named, compiled_program, primitive
 from irscope.backends.opening import Bindings
 from irscope.backends.tuning import Tuning
@@ -28,11 +28,6 @@ def compiled(what: Source, options: RunOptions, given: Files, store: ProgramStor
         facts = RunFacts([], [], {}, (), [], [], model.flops, model.module.flushes_denormals)
         store.keep(StoredProgram(compiled_program(model), facts), (), (), options.cache_weights)
     return model
-
-
-def lowered_model(what: Source, options: RunOptions, given: Files) -> LoweredModel:
-    """The module and the program of a model whose code came from the cache."""
-    return compiled(what, options, given, None).lower()
 
 
 def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]:

@@ -66,4 +66,4 @@ def compile(what: Source, **options: Unpack[CompileOptions]) -> Model:
     plain = program.loaded(request.threads or 1)
     executable = plain if program.varying is None else varying.executable_of(plain, program.varying)
     return Model(program.program.name, executable, len(program.program.launches()), found.facts.flops, time.perf_counter() - began,
-                 lambda: compiled_model.lowered_model(what, request, given), from_cache=True)
+                 lambda: compiled_model.compiled(what, request, given, None).lower(), from_cache=True)

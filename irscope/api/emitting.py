@@ -24,6 +24,7 @@ from irscope.backends.stopping import may_take_long
 from irscope.backends.targets import Machine
 from irscope.graph import Module, Node
 from irscope.lower.printer import print_kernel, print_program
+from irscope.render.units import some
 from irscope.source import UserError, did_you_mean
 from irscope.source.writing import is_written_through, writing
 
@@ -74,9 +75,7 @@ def _of_kernel(emitted: _Emitted, stage: str, name: str) -> str:
     found = [kernel for kernel in program.kernels() if kernel.name == name]
     if not found:
         known = list(dict.fromkeys(kernel.name for kernel in program.kernels()))
-        more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-        raise UserError(f"there is no kernel {name!r}",
-                        did_you_mean(name, known) or f"the kernels are {', '.join(known[:MOST_NAMED])}{more}")
+        raise UserError(f"there is no kernel {name!r}", did_you_mean(name, known) or f"the kernels are {some(known, MOST_NAMED)}")
     if stage == "loops":
         return "\n".join(print_kernel(kernel) for kernel in found)
     texts = [unit for unit in units(program, machine, may_take_long(program))[0] if any(k in found for k in (unit.kernel, *unit.others))]

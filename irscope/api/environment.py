@@ -13,6 +13,7 @@ from irscope.backends import cache, llvm_compile
 from irscope.backends.pool import available_threads
 from irscope.version import __version__
 
+NO_WHEEL = "not installed: only PNG without dot needs it"
 NEEDED = ("click", "rich", "numpy", "llvmlite", "ml_dtypes", "graphviz")
 # The vector extensions that decide how fast compiled code is; other LLVM features are omitted.
 FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512vl", "avx512bw", "avx512vnni", "avx512bf16", "amx-tile", "amx-bf16",
@@ -34,7 +35,7 @@ def machine() -> dict[str, dict[str, str]]:
         },
         "packages": {name: _version(name) for name in NEEDED},
         "processor": _processor(),
-        "drawing": {"dot": _dot(), "pygraphviz": _wheel()},
+        "drawing": {"dot": _dot(), "pygraphviz": _version("pygraphviz") if _has_wheel() else NO_WHEEL},
         "cache": {"folder": _cache()},
     }
 
@@ -71,10 +72,6 @@ def _dot() -> str:
 
 def _has_wheel() -> bool:
     return not _version("pygraphviz").startswith("missing")
-
-
-def _wheel() -> str:
-    return _version("pygraphviz") if _has_wheel() else "not installed: only PNG without dot needs it"
 
 
 def _cache() -> str:

@@ -12,7 +12,7 @@ from irscope.api.watching import Watcher
 from irscope.backends.arguments import fitted
 from irscope.backends.comparison import ResultComparison, compare_all
 from irscope.backends.model import ports_of
-from irscope.graph import DType, Module, Reading
+from irscope.graph import Module, Reading
 from irscope.lazy import Array
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
@@ -53,7 +53,8 @@ def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[Reading, Run
     if len(other.outputs) != len(one.outputs):
         raise UserError(f"{name} has {len(other.outputs)} outputs, not {len(one.outputs)}: it is not the same program")
     expected = [fitted(array, port, f"{name}: {port.name}") for array, port in zip(other.outputs, ports_of(one.module)[1], strict=True)]
-    ways = [_coarser(*pair) for pair in zip(coarsest_types(one.module), coarsest_types(other.module), strict=True)]
+    types = zip(coarsest_types(one.module), coarsest_types(other.module), strict=True)
+    ways = [max(pair, key=lambda dtype: step(dtype) if dtype is not None else 0.0) for pair in types]
     flushed = one.module.flushes_denormals or other.module.flushes_denormals
     return compare_all(one.outputs, expected, options.rtol, options.atol, ways, flushed)
 
@@ -68,7 +69,3 @@ def _shared(other: Module, one: Ran) -> dict[str, Array]:
     named = params.issuperset(inputs)
     under = {name: name if named else f"arg{number}" for number, name in enumerate(inputs)}
     return {under.get(name, name): array for name, array in values.items() if name not in fixed}
-
-
-def _coarser(one: DType | None, two: DType | None) -> DType | None:
-    return max((one, two), key=lambda dtype: step(dtype) if dtype is not None else 0.0)

@@ -35,8 +35,7 @@ class FixResult:
     fails: bool = False
 
     def __str__(self) -> str:
-        fixed = {code: n - self.after[code] for code, n in sorted(self.before.items()) if n > self.after[code]}
-        new = {code: n - self.before[code] for code, n in sorted(self.after.items()) if n > self.before[code]}
+        fixed, new = self.before - self.after, self.after - self.before
         nothing = "no pass mends what was found: each finding says what to do" if self.before else "nothing was found"
         parts = [f"fixed by {', '.join(self.passes)}: {_counted(fixed)}" if fixed else nothing]
         parts += [f"left: {_counted(self.after)}"] if self.after else []

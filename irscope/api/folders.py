@@ -13,13 +13,13 @@ from irscope.fleet.buffers import parse_buffer_assignment, parse_memory_usage
 from irscope.fleet.compile_record import CompileRecord, read_record
 from irscope.fleet.dump_folder import LOWERED, OPTIONS, DumpedModule, DumpFolder, Stage, read_folder
 from irscope.fleet.files import no_dump
-from irscope.fleet.timeline import Figures, figures_of_stages, fusions_of, timeline
-from irscope.formats.detect import read
-from irscope.graph import BufferAssignment, Reading
-from irscope.render.folder import ModuleRow, StepRow, fusion_lines, memory_lines, module_lines, timeline_lines
+from irscope.fleet.timeline import figures_of_stages, fusions_of, timeline
+from irscope.graph import BufferAssignment
+from irscope.query.stages import Figures
+from irscope.render.folder import ModuleRow, fusion_lines, memory_lines, module_lines, timeline_lines
 from irscope.render.paint import Paint
 from irscope.render.units import plural
-from irscope.source import SourceText, UserError, did_you_mean
+from irscope.source import UserError, did_you_mean
 from irscope.source.files import read_bytes
 
 INSIDE = {LOWERED: "as the framework lowered it", OPTIONS: "options of the compiler"}
@@ -36,11 +36,6 @@ class Folder:
     chosen: DumpedModule
     record: CompileRecord | None = None
 
-    def dump(self) -> str | Reading:
-        """The last stage of the chosen module: its path, or its reading where a trace holds it."""
-        last = self.chosen.last
-        return read(SourceText(last.path, last.text)) if last.text else last.path
-
     def as_json(self) -> dict[str, Any]:
         """What json has of the folder beside the chosen module."""
         return record_json(self.record) if self.record is not None else {}
@@ -51,7 +46,7 @@ class Folder:
         title = f"{self.path}: {plural(len(self.modules), 'module')}" + (f" of {ranks} ranks" if ranks > 1 else "")
         yield from (paint(title, "bold"), *module_lines(_rows(self.modules, self.figures, self.chosen), paint))
         if len(self.chosen.stages) > 1:
-            yield from ("", paint(f"{self.chosen.title}: what the compiler did", "bold"), *timeline_lines(_steps(self.chosen), paint))
+            yield from ("", paint(f"{self.chosen.title}: what the compiler did", "bold"), *timeline_lines(timeline(self.chosen), paint))
         yield from _fusion_lines(self.chosen, survey, paint)
         yield from (paint(f"{words}: {self.chosen.inside[name]}", "dim") for name, words in INSIDE.items() if name in self.chosen.inside)
         memory = report_lines(self.chosen.reports, paint)
@@ -72,13 +67,11 @@ def open_folder(path: str, wanted: str | None, watch: Watcher) -> Folder:
     return Folder(path, modules, figures, _chosen(modules, figures, wanted), record)
 
 
-def folder_timelines(path: str, paint: Paint) -> list[str]:
+def folder_timelines(path: str, paint: Paint) -> Iterator[str]:
     """The timelines of all modules of a folder of which several stages were written."""
-    lines: list[str] = []
     for module in read_folder(path).modules:
         if len(module.stages) > 1:
-            lines += ["", paint(f"{module.title}: what each pass changed", "bold"), *timeline_lines(_steps(module), paint)]
-    return lines
+            yield from ("", paint(f"{module.title}: what each pass changed", "bold"), *timeline_lines(timeline(module), paint))
 
 
 def _modules(folder: DumpFolder) -> list[DumpedModule]:
@@ -140,15 +133,13 @@ def _rows(modules: list[DumpedModule], figures: list[Figures], chosen: DumpedMod
         key: tuple[object, ...] = (module.name, figure.key()) if module.rank and not figure.error else (i,)
         groups.setdefault(key, []).append(i)
     first = _first_nodes(modules)
-    rows: list[tuple[float, ModuleRow]] = []
+    rows: list[ModuleRow] = []
     for same in groups.values():
         i = next((k for k in same if modules[k] is chosen), same[0])
         module, figure = modules[i], figures[i]
         is_chosen = any(modules[k] is chosen for k in same)
-        rows.append((figure.flops + figure.bytes, ModuleRow(
-            module.title, len(module.stages), first.get(i), figure.nodes, figure.kernels, figure.fusions, figure.flops, figure.bytes,
-            len(same), is_chosen, figure.error)))
-    return [row for _, row in sorted(rows, key=lambda r: -r[0])]
+        rows.append(ModuleRow(module.title, len(module.stages), first.get(i), figure, len(same), is_chosen))
+    return sorted(rows, key=lambda row: -(row.figures.flops + row.figures.bytes))
 
 
 def _first_nodes(modules: list[DumpedModule]) -> dict[int, int]:
@@ -156,11 +147,3 @@ def _first_nodes(modules: list[DumpedModule]) -> dict[int, int]:
     firsts = [(i, m.stages[0]) for i, m in enumerate(modules) if len(m.stages) > 1 and m.stages[0].is_first]
     figured = figures_of_stages([stage for _, stage in firsts])
     return {i: figures.nodes for (i, _), figures in zip(firsts, figured, strict=True) if not figures.error}
-
-
-def _steps(module: DumpedModule) -> list[StepRow]:
-    rows = []
-    for step in timeline(module):
-        f = step.figures
-        rows.append(StepRow(step.stage.words(), f.nodes, f.kernels, f.fusions, f.bytes, step.came, step.went, f.error))
-    return rows

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from irscope.analysis.soundness import held_together
 from irscope.api.loading import Source, name_of, read_source, whole
@@ -16,6 +16,7 @@ from irscope.api.watching import SILENT, Watcher
 from irscope.expand.bind import bind_types
 from irscope.fleet import compile_folder
 from irscope.fleet.files import find_files, no_dump
+from irscope.fusion.logs.verdicts import load_log
 from irscope.graph import Module, Reading
 from irscope.lazy import LazyModule
 from irscope.lint.baseline import write_baseline
@@ -29,17 +30,16 @@ from irscope.render.units import plural
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
 from irscope.source.data_text import json_value
+from irscope.source.files import STDIN, path_of
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import compiled_model, out_of_memory
+    from irscope.api import compiled_model, reports
     from irscope.fleet import peak_buffers
-    from irscope.fusion.logs import verdicts as logs
     from irscope.lint import audits as tables
 else:
-    compiled_model = LazyModule("irscope.api.compiled_model")
-    logs, tables = LazyModule("irscope.fusion.logs.verdicts"), LazyModule("irscope.lint.audits")
-    out_of_memory, peak_buffers = LazyModule("irscope.api.out_of_memory"), LazyModule("irscope.fleet.peak_buffers")
+    compiled_model, tables = LazyModule("irscope.api.compiled_model"), LazyModule("irscope.lint.audits")
+    reports, peak_buffers = LazyModule("irscope.api.reports"), LazyModule("irscope.fleet.peak_buffers")
 
 DEMANDS = tuple(Demands.__dataclass_fields__)
 Paths = Source | Sequence[Source]
@@ -124,7 +124,7 @@ def audit(what: Paths, name: str, options: InputOptions | None = None, *, oom: s
     audits: list[tables.FileAudit] = []
     if oom is not None and name != "memory":
         raise UserError("--oom belongs to --audit memory", "irscope lint DUMP --audit memory --oom LOG")
-    error = out_of_memory.out_of_memory_of(oom) if oom is not None else None
+    error = reports.out_of_memory_of(oom) if oom is not None else None
 
     def add(file: str, reading: Reading) -> None:
         modules = [held_together(module) for module in whole(reading).modules if module.entry]
@@ -152,7 +152,7 @@ def session_of(options: LintOptions) -> Session:
                     options.why, options.pair, options.track_fusion, options.statistics)
     chosen.fresh, chosen.loops = options.write_baseline is not None, scalar_loops
     if options.fusion_log is not None:
-        chosen.log = logs.load_log(options.fusion_log)
+        chosen.log = load_log(options.fusion_log)
     return Session(chosen, config)
 
 
@@ -164,8 +164,8 @@ def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]
 def read_bound(what: Source, options: InputOptions) -> Reading:
     """The reading of a dump, with the shapes and dtypes of the options. Raises UserError as ``bind_types`` does."""
     reading = read_source(what, options.source_format)
-    if _is_path(what) and what != "-":
-        reading = with_records(reading, os.fspath(what))
+    if (path := path_of(what)) not in ("", STDIN):
+        reading = with_records(reading, path)
     if not options.shapes and not options.dtypes:
         return reading
     return replace(reading, modules=[bind_types(m, options.shapes, options.dtypes) for m in reading.modules if m.entry])
@@ -196,23 +196,18 @@ def _several(what: Paths) -> Sequence[Source]:
 
 def _sources(what: Paths, edges: bool) -> tuple[list[Source], list[str]]:
     """Every given dump, including those in given folders; and the files there that are not dumps. ``edges``: verdicts are wanted."""
-    paths = [os.fspath(one) for one in _several(what) if _is_path(one)]
-    once_stdin(tuple(paths))
+    once_stdin(tuple(map(path_of, _several(what))))
     sources: list[Source] = []
     skipped: list[str] = []
     for one in _several(what):
-        if not _is_path(one):
+        path = path_of(one)
+        if not path:
             sources.append(one)
             continue
-        path = os.fspath(one)
         found = find_files([path])
         sources += compile_folder.to_lint(found.files, path, edges) if os.path.isdir(path) else found.files
         skipped += found.skipped
     return sources, skipped
-
-
-def _is_path(what: Source) -> TypeGuard[str | os.PathLike[str]]:
-    return isinstance(what, os.PathLike) or (isinstance(what, str) and "\n" not in what)
 
 
 def consistent(options: LintOptions, report: str | None = None) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -86,12 +87,9 @@ def _targets() -> list[Row]:
     here = llvm_compile.host()
     rows = [{"name": here.triple, "doc": f"this machine, {here.cpu}"}]
     for triple, doc in TRIPLES.items():
-        try:
+        with suppress(llvm_compile.CompileFailed):
             llvm_compile.cross(triple)
-        except llvm_compile.CompileFailed:
-            continue
-        if triple != here.triple:
-            rows.append({"name": triple, "doc": doc})
+            rows += [{"name": triple, "doc": doc}] if triple != here.triple else []
     return rows
 
 

@@ -9,7 +9,7 @@ from irscope.api.watching import SILENT, Watcher
 from irscope.formats.detect import called, read, read_data
 from irscope.graph import Module, Reading
 from irscope.query.origins import with_origins
-from irscope.source import Severity, SourceText, UserError
+from irscope.source import Finding, Severity, SourceText, UserError
 from irscope.source.budget import concerning
 from irscope.source.files import map_large_archive, read_bytes, read_large_text
 
@@ -87,11 +87,16 @@ def whole(what: Source, source_format: str | None = None) -> Reading:
     reading = read_source(what, source_format)
     if reading.ok and reading.modules:
         return reading
-    errors = [finding for finding in reading.findings if finding.severity is Severity.ERROR]
+    errors = errors_of(reading)
     name = called(reading.source.name)
     if not errors:
         raise UserError(f"{name}: there is no module in it")
     raise UserError(f"{name}: {len(errors)} {'error' if len(errors) == 1 else 'errors'} in the text", findings=errors)
+
+
+def errors_of(reading: Reading) -> list[Finding]:
+    """The errors in a text."""
+    return [finding for finding in reading.findings if finding.severity is Severity.ERROR]
 
 
 def first_module(reading: Reading, watch: Watcher = SILENT) -> Module:

@@ -24,8 +24,7 @@ def numbers_by_node(text: str, file: str, module: Module) -> dict[Node, float]:
         if isinstance(name, str) and isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= LARGEST:
             sums[name.removeprefix("%")] += number
     places: dict[str, Node] = {}
-    entry_first = sorted(module.graphs.values(), key=lambda graph: graph.name != module.entry)
-    for graph in entry_first:
+    for graph in sorted(module.graphs.values(), key=lambda graph: graph.name != module.entry):  # the entry first
         for node in graph.nodes:
             places.setdefault(node.name, node)
             places[f"{graph.name}/{node.name}"] = node

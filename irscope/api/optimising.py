@@ -121,9 +121,7 @@ def _chosen(options: OptOptions) -> list[Pass]:
 
 def named_passes(options: OptOptions) -> list[Pass]:
     """The passes that the options name, including those of plug-in files. Raises UserError for an unknown name."""
-    own: dict[str, type[Pass]] = {}
-    for path in options.load:
-        own.update(load_passes(path))
+    own = {name: kind for path in options.load for name, kind in load_passes(path).items()}
     running: list[Pass] = [pass_named("infer-types")] if options.infer else []
     for text in split_outside(options.passes):
         name, _, braces = text.removesuffix("}").partition("{")

@@ -16,11 +16,6 @@ from irscope.render.categories import COLOUR_MODES
 from irscope.source import did_you_mean
 from irscope.source.sizes import parse_size
 
-__all__ = [
-    "CaptureOptions", "CheckOptions", "DiffOptions", "FormatOptions", "InputOptions", "LintOptions", "OptOptions", "Option",
-    "RunOptions", "ShowOptions", "StatsOptions", "View", "option", "option_fields",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:

@@ -1,7 +1,7 @@
 """The kernels and edges of fusion policies, for drawings and pages: the same verdicts as ``irscope lint --why-not-fused``."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from irscope.analysis import soundness
 from irscope.analysis.calls import Calls, is_fusion
@@ -14,6 +14,7 @@ from irscope.lint.kernels import kernels_by_node
 from irscope.lint.proven.words import answer_lines
 from irscope.lint.settings import Settings
 from irscope.lint.verdicts import answer
+from irscope.render.badges import callers_of
 from irscope.render.kernel_plan import KernelPlan, StoredEdge
 from irscope.source import UserError
 
@@ -32,8 +33,7 @@ def kernel_plan(reading: Reading, module: Module, policy: str, device: str | Non
     calls = Calls(module)
     edges = [_stored(context, calls, edge, number) for number, group in enumerate(groups) for edge in group if edge.is_apart]
     kernels = _with_fusions(module, kernels_by_node(module, made))
-    return KernelPlan(version_of(settings.policy, module), kernels, edges, settings.why,
-                      remarks(module, settings.policy, device))
+    return KernelPlan(version_of(settings.policy, module), kernels, edges, settings.why, remarks(module, settings.policy, device))
 
 
 def kernel_plans(reading: Reading, module: Module, policies: str, device: str | None = None) -> list[KernelPlan]:
@@ -78,20 +78,8 @@ def _stored(context: Context, calls: Calls, edge: Edge, group: int) -> StoredEdg
 
 def _in_one_graph(calls: Calls, graph_of: Mapping[Node, Graph], producer: Node, consumer: Node) -> tuple[Node, Node]:
     """Both nodes, or the fusions and calls of one graph in which they are."""
-    around = dict(_callers(calls, graph_of[producer], producer))
-    for graph, node in _callers(calls, graph_of[consumer], consumer):
+    around = dict(callers_of(calls, graph_of[producer], producer))
+    for graph, node in callers_of(calls, graph_of[consumer], consumer):
         if graph in around and around[graph] is not node:
             return around[graph], node
     return producer, consumer
-
-
-def _callers(calls: Calls, graph: Graph, node: Node) -> Iterator[tuple[Graph, Node]]:
-    """A node in its graph, what calls that graph, and so on."""
-    seen: set[Graph] = set()
-    while graph not in seen:
-        seen.add(graph)
-        yield graph, node
-        callers = calls.callers.get(graph)
-        if not callers:
-            return
-        graph, node = callers[0]

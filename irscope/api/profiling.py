@@ -51,10 +51,6 @@ class Profile:
     call: CallProfile
     peak: Peak
 
-    def rates(self, row: KernelTime) -> Rates:
-        """How fast a kernel runs."""
-        return Rates.of(row, self.peak)
-
     def as_text(self) -> str:
         """A row for each kernel, a line on the code of each, the parts of the call, and the peak; ``?`` is unknown."""
         call, peak = self.call, self.peak
@@ -68,7 +64,7 @@ class Profile:
             f"({peak.source})"])
 
     def _cells(self, row: KernelTime) -> list[str]:
-        rates = self.rates(row)
+        rates = Rates.of(row, self.peak)
         roofline = "?" if rates.roofline_share is None else f"{percent(rates.roofline_share)} {rates.bound}"
         share = percent(row.us / self.call.total_us)
         return [row.name, str(row.runs), micros(row.us), share, _rate(rates.gflops), _rate(rates.gbs), roofline]
@@ -86,7 +82,7 @@ class Profile:
 
     def _row(self, row: KernelTime) -> dict[str, Any]:
         rates = {name: None if value is None else value if isinstance(value, str) else round(value, DIGITS)
-                 for name, value in asdict(self.rates(row)).items()}
+                 for name, value in asdict(Rates.of(row, self.peak)).items()}
         code = row.code
         return {
             "name": row.name, "nodes": list(row.kernel.origin) if row.kernel is not None else [], "runs": row.runs,

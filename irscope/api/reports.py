@@ -15,7 +15,7 @@ from irscope.formats.neighbours import text_beside
 from irscope.graph import Reading
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, short
-from irscope.source import SourceText
+from irscope.source import SourceText, UserError
 from irscope.source.files import STDIN, read_bytes
 
 HEAD = 4096
@@ -59,6 +59,15 @@ class MemoryReport:
         buffers = parse_buffer_assignment(self.source.text)
         values = [{"node": name, "bytes": size, "sort": sort} for name, size, sort in buffers.largest(LARGEST)]
         return {"kind": self.kind, "total": buffers.total, "sorts": {sort: buffers.bytes_of(sort) for sort in SORTS}, "largest": values}
+
+
+def out_of_memory_of(path: str) -> OutOfMemory:
+    """The out-of-memory error of a log. Raises UserError where it has none."""
+    error = parse_out_of_memory(read_bytes(path).decode("utf-8", "replace"))
+    if error is None or not error.buffers:
+        raise UserError(f"{path} has no out-of-memory error of XLA that lists buffers",
+                        "it lists them after 'Peak buffers:' or 'Largest program allocations'")
+    return error
 
 
 def report_of(what: Source) -> MemoryReport | None:

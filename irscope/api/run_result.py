@@ -4,8 +4,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING
 
 from irscope.graph import dtype_of
 from irscope.lazy import Array, np
@@ -17,15 +18,6 @@ if TYPE_CHECKING:
 
 if sys.platform != "win32":
     import resource
-
-
-class OutputJson(TypedDict):
-    """One output: ``shape`` counts elements, ``path`` is its place in what the user's function returns, where the dump states it."""
-
-    name: str
-    dtype: str
-    shape: list[int]
-    path: NotRequired[str]
 
 
 @dataclass(slots=True)
@@ -78,11 +70,10 @@ class RunResult:
         """The largest error of all comparisons, relative to the largest value of its output."""
         return max(c.max_rel for c in self.comparisons)
 
-    def _output(self, number: int, array: Array) -> OutputJson:
-        made = OutputJson(name=f"out{number}", dtype=dtype_of(array.dtype).name, shape=list(array.shape))
-        if self.paths:
-            made["path"] = self.paths[number]
-        return made
+    def _output(self, number: int, array: Array) -> dict[str, object]:
+        """One output: ``shape`` counts elements, ``path`` is its place in what the user's function returns, where the dump states it."""
+        path = {"path": self.paths[number]} if self.paths else {}
+        return {"name": f"out{number}", "dtype": dtype_of(array.dtype).name, "shape": list(array.shape), **path}
 
     def label(self, number: int) -> str:
         """The name of an output; of several devices also which result of which device it is."""
@@ -127,13 +118,10 @@ def peak_rss_mb() -> float:
 
     Linux keeps ``ru_maxrss`` over fork and exec: a process that a large one starts would report its parent's size. ``VmHWM`` is its own.
     """
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            for line in status:
-                if line.startswith("VmHWM:"):
-                    return round(int(line.split()[1]) / 1024, 1)  # in kB
-    except OSError:  # no /proc
-        pass
+    with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:  # there may be no /proc
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return round(int(line.split()[1]) / 1024, 1)  # in kB
     if sys.platform == "win32":
         return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

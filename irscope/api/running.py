@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irscope.api.array_files import Files
 from irscope.api.options import RunOptions
 from irscope.api.run_result import RunResult
-from irscope.api.stored_programs import ProgramStore, StoredProgram, path_of
+from irscope.api.stored_programs import ProgramStore, StoredProgram
 from irscope.api.timing import timed
 from irscope.api.watching import SILENT, Watcher
 from irscope.backends.pool import available_threads
@@ -19,6 +19,7 @@ from irscope.lazy import Array, LazyModule
 from irscope.source import UserError
 from irscope.source.arrays import write_arrays
 from irscope.source.budget import concerning
+from irscope.source.files import path_of
 
 if TYPE_CHECKING:
     from irscope.api import compiled_run
@@ -62,8 +63,8 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
             concerning(path)  # nothing is read, and the reader would name the file
         result = _from_cache(options, store, found, began, watch)
     else:
-        opened = store.opened if store is not None else {}
-        result = compiled_run.run(what, options, Files(given.inputs, given.weights, given.constants, opened), store, watch)
+        given = Files(given.inputs, given.weights, given.constants, store.opened if store is not None else {})
+        result = compiled_run.run(what, options, given, store, watch)
     if options.save_outputs is not None:
         write_arrays(options.save_outputs, {f"out{i}": a for i, a in enumerate(result.outputs)}, [path_of(what), *options.files])
     return result
@@ -85,7 +86,7 @@ def _from_cache(options: RunOptions, store: ProgramStore, found: StoredProgram, 
         outputs = [a.copy() for a in call.outputs] if options.bench else list(call.outputs)
         samples = timed(options, call) if options.bench else []
     result = RunResult(outputs, len(compiled.program.launches()), [], threads, loaded - read, facts.flops, samples, load_s=read - began,
-                       drawn=facts.drawn_names, paths=facts.paths, from_cache=True)
+                       drawn=[i.port.name for i in facts.inputs if i.given is None], paths=facts.paths, from_cache=True)
     if options.expect is not None:
         result.comparisons += compiled_run.compared_with_file(options, facts.outputs, result, facts.flushes_denormals)
     return result

@@ -3,17 +3,18 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
 from irscope.analysis.excerpt import excerpt
 from irscope.api.folders import Folder, open_folder, report_lines
-from irscope.api.loading import Source, read_source
+from irscope.api.loading import Source, errors_of, read_source
 from irscope.api.options import ShowOptions, View
-from irscope.api.reports import MemoryReport, report_of
+from irscope.api.reports import MemoryReport, out_of_memory_of, report_of
 from irscope.api.snapshots import log_lines, looked_at
 from irscope.api.watching import SILENT, Watcher
+from irscope.expand.bind import bind_types
 from irscope.fleet.dump_folder import reports_beside
 from irscope.formats import format_named
 from irscope.formats.detect import called
@@ -21,27 +22,25 @@ from irscope.graph import Reading
 from irscope.lazy import LazyModule
 from irscope.query.choose import Choice, Wanted, choose, choose_modules
 from irscope.render.json import write_json
+from irscope.render.kernel_plan import KernelPlan
 from irscope.render.paint import Paint
 from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
-from irscope.source import Finding, Severity, UserError
-from irscope.source.files import read_bytes
+from irscope.render.view import MAX_BOXES, BoxOptions
+from irscope.source import UserError
+from irscope.source.files import STDIN, path_of, read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
-    from irscope.api import against, numbers, out_of_memory, planning, stages
-    from irscope.expand import bind
+    from irscope.api import against, numbers, planning, stages
     from irscope.fleet import peak_buffers
     from irscope.lint import run as rules
-    from irscope.render import drawing, html, page_memory
-    from irscope.render.kernel_plan import KernelPlan
+    from irscope.render import drawing, html
 else:  # needed for some views and options only
     planning, rules = LazyModule("irscope.api.planning"), LazyModule("irscope.lint.run")
     against, numbers = LazyModule("irscope.api.against"), LazyModule("irscope.api.numbers")
-    out_of_memory, stages = LazyModule("irscope.api.out_of_memory"), LazyModule("irscope.api.stages")
-    bind = LazyModule("irscope.expand.bind")
+    stages, peak_buffers = LazyModule("irscope.api.stages"), LazyModule("irscope.fleet.peak_buffers")
     drawing, html = LazyModule("irscope.render.drawing"), LazyModule("irscope.render.html")
-    peak_buffers, page_memory = LazyModule("irscope.fleet.peak_buffers"), LazyModule("irscope.render.page_memory")
 
 MAX_NUMBERS = 64 << 20
 """Bytes of a file of numbers that is put into a page; a larger one can be opened on the page itself."""
@@ -80,7 +79,7 @@ class ShowResult(Viewable):
         view = self.options.view
         if self.reading.ok or not (view is View.TEXT or view.is_drawing or (view is View.TREE and _wanted(self.options).picks)):
             return None
-        return UserError(f"{called(self.reading.source.name)}: shown is what was understood of it", findings=_errors(self.reading))
+        return UserError(f"{called(self.reading.source.name)}: shown is what was understood of it", findings=errors_of(self.reading))
 
     def __str__(self) -> str:
         """The text of a text view, without colours and 120 columns wide."""
@@ -90,23 +89,17 @@ class ShowResult(Viewable):
 
     def write(self, stream: TextIO, paint: Paint = PLAIN, open_ended: bool = False) -> None:
         """Write a text view. ``open_ended``: on a terminal, where a hint may follow truncated output."""
-        view = self.options.view
-        if self.report is not None:
-            self._write_report(stream, self.report, paint)
-            return
-        if view is View.JSON:
-            more = self.folder.as_json() if self.folder is not None else {}
-            write_json(stream, self.reading, [(c.survey, c.graph, c.picked) for c in self.choices], more)
-            return
-        lines = self._tree(paint, open_ended) if view is View.TREE else self._text()
-        stream.writelines(line + "\n" for line in lines)
-
-    def _write_report(self, stream: TextIO, report: MemoryReport, paint: Paint) -> None:
+        report, is_tree = self.report, self.options.view is View.TREE
         if self.options.view is View.JSON:
-            write_json(stream, self.reading, [], {"memory": report.as_json()})
+            more = {"memory": report.as_json()} if report is not None else self.folder.as_json() if self.folder is not None else {}
+            write_json(stream, self.reading, [(c.survey, c.picked) for c in self.choices], more)
+            return
+        lines: Iterable[str]
+        if report is not None:
+            lines = report.lines(paint) if is_tree else report.source.text.splitlines()
         else:
-            lines = report.lines(paint) if self.options.view is View.TREE else report.source.text.splitlines()
-            stream.writelines(line + "\n" for line in lines)
+            lines = self._tree(paint, open_ended) if is_tree else self._text()
+        stream.writelines(line + "\n" for line in lines)
 
     def draw(self, watch: Watcher = SILENT) -> bytes:
         """The file of a drawing or page: dot, svg, png, pdf or html."""
@@ -114,11 +107,11 @@ class ShowResult(Viewable):
         if self.options.view is View.HTML:
             return html.html_page(choice.survey, self.reading.findings, self._page_options(watch)).encode()
         mine = self.options
-        options = drawing.DrawingOptions(mine.color_by, mine.dark, mine.max_nodes, mine.depth)
-        if mine.policy is not None:
-            options = replace(options, plan=self._plans(watch)[0])
-        if mine.against is not None:
-            changes = self._changes(mine.against)
+        options = BoxOptions(mine.max_nodes or MAX_BOXES, mine.max_nodes is not None, depth=mine.depth, color_by=mine.color_by,
+                             dark=mine.dark)
+        for plan in self._plans(watch):  # one: a drawing has the frames of one policy
+            options = replace(options, plan=plan)
+        if changes := self._changes():
             options = replace(options, changes=changes.of, note=changes.words)
         for name, text in self._numbers():
             options = replace(options, numbers=numbers.numbers_by_node(text, name, choice.survey.module))
@@ -127,11 +120,8 @@ class ShowResult(Viewable):
 
     def _page_options(self, watch: Watcher) -> html.PageOptions:
         mine = self.options
-        options = html.PageOptions(numbers=self._numbers(), color_by=mine.color_by, dark=mine.dark)
-        if mine.policy is not None:
-            options = replace(options, plans=self._plans(watch))
-        if mine.against is not None:
-            changes = self._changes(mine.against)
+        options = html.PageOptions(numbers=self._numbers(), color_by=mine.color_by, dark=mine.dark, plans=self._plans(watch))
+        if changes := self._changes():
             options = replace(options, changes=changes.of, note=changes.words)
         if self.folder is not None and len(self.folder.chosen.stages) > 1:
             found, left_out = stages.stages_of_folder(self.folder.chosen.stages, self.reading)
@@ -139,20 +129,24 @@ class ShowResult(Viewable):
         elif self.log is not None:
             options = replace(options, stages=stages.stages_of_log(self.log, self.reading))
         if mine.oom is not None:
-            table = peak_buffers.peak_buffers(self.choices[0].survey.module, out_of_memory.out_of_memory_of(mine.oom))
-            options = replace(options, oom=page_memory.OutOfMemoryRows(table.title, table.notes, table.rows))
+            table = peak_buffers.peak_buffers(self.choices[0].survey.module, out_of_memory_of(mine.oom))
+            options = replace(options, oom={"title": table.title, "notes": table.notes, "rows": table.rows})
         return options
 
-    def _changes(self, before: str) -> against.Changes:
-        return against.changes_against(before, self.options.source_format, self.choices[0].survey.module)
+    def _changes(self) -> against.Changes | None:
+        mine, module = self.options, self.choices[0].survey.module
+        return against.changes_against(mine.against, mine.source_format, module) if mine.against is not None else None
 
     def _numbers(self) -> list[tuple[str, str]]:
         path = self.options.numbers
         return [(os.path.basename(path), read_bytes(path, MAX_NUMBERS).decode("utf-8-sig", "replace"))] if path is not None else []
 
     def _plans(self, watch: Watcher) -> list[KernelPlan]:
+        mine = self.options
+        if mine.policy is None:
+            return []
         with watch.stage("planning"):
-            return planning.kernel_plans(self.reading, self.choices[0].survey.module, self.options.policy or "", self.options.device)
+            return planning.kernel_plans(self.reading, self.choices[0].survey.module, mine.policy, mine.device)
 
     def _text(self) -> Iterator[str]:
         for choice in self.choices:
@@ -193,16 +187,16 @@ def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = S
     report = report_of(what) if options.view.is_text and not _wanted(options).picks else None
     if report is not None:
         return ShowResult(Reading(report.source, report.kind), [], options, report=report)
-    path = None if isinstance(what, Reading | bytes) or what == "-" else os.fspath(what)
-    folder = None
-    if path is not None and "\n" not in path and os.path.isdir(path):
+    path, folder = path_of(what), None
+    if path != STDIN and os.path.isdir(path):
         folder = open_folder(path, options.module, watch)
-        what, options, path = folder.dump(), replace(options, module=None), None
+        last = folder.chosen.last
+        what, options, path = last.read() if last.text else last.path, replace(options, module=None), ""
     with watch.stage("reading"):
         whole = read_source(what, options.source_format)
     reading, changes = looked_at(options, whole) if folder is None or not options.view.is_text else (whole, None)
     shown = ShowResult(reading, _choices(options, reading), options, folder, None if changes is None else whole, changes or [])
-    if path is not None and options.view is View.TREE and not _wanted(options).picks and reading.module().is_primitive:
+    if path not in ("", STDIN) and options.view is View.TREE and not _wanted(options).picks and reading.module().is_primitive:
         shown.reports = reports_beside(path)
     return shown
 
@@ -234,25 +228,20 @@ def _consistent(options: ShowOptions) -> None:
 
 def _wanted(options: ShowOptions) -> Wanted:
     """Which nodes are requested."""
-    return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module,
-                  options.through)
+    return Wanted(options.around, options.radius, options.between or None, options.where, options.graph, options.module, options.through)
 
 
 def _choices(options: ShowOptions, reading: Reading) -> list[Choice]:
     """What to show of each module of a text."""
     if not reading.modules:
-        raise UserError(f"{reading.source.name}: no module in it", findings=_errors(reading))
+        raise UserError(f"{reading.source.name}: no module in it", findings=errors_of(reading))
     wanted = _wanted(options)
     modules = choose_modules(reading, wanted)
     if options.shapes or options.dtypes:
         if any(not module.entry for module in modules):
             raise UserError(f"{reading.source.name} has no entry, whose inputs --shape and --dtype bind")
-        modules = [bind.bind_types(module, options.shapes, options.dtypes) for module in modules]
+        modules = [bind_types(module, options.shapes, options.dtypes) for module in modules]
     # Lint findings join the reader's findings, and are shown with them.
     if options.lint or options.color_by == "findings":
         reading.findings += [finding for module in modules for finding in rules.lint_module(module, whole=reading.ok)]
     return [choose(module, wanted, several_graphs=options.view in (View.TREE, View.JSON)) for module in modules]
-
-
-def _errors(reading: Reading) -> list[Finding]:
-    return [finding for finding in reading.findings if finding.severity is Severity.ERROR]

@@ -10,7 +10,8 @@ from irscope.diff import compare
 from irscope.diff.report import as_text
 from irscope.graph import Reading
 from irscope.query.snapshots import Snapshot, find, snapshots
-from irscope.render.folder import StepRow, timeline_lines
+from irscope.query.stages import Figures, StageChange
+from irscope.render.folder import timeline_lines
 from irscope.render.paint import Paint
 from irscope.render.units import plural
 from irscope.source import UserError
@@ -39,14 +40,8 @@ def log_lines(reading: Reading, paint: Paint, every: bool) -> Iterator[str]:
     """The snapshots of a log as a table; those that changed no operator are only counted, unless all are requested."""
     found = snapshots(reading)
     yield paint(f"{reading.source.name}: a log of passes, {plural(len(found), 'snapshot')}", "bold")
-    yield from timeline_lines([_row(s) for s in found], paint, "pass", every)
-
-
-def _row(snapshot: Snapshot) -> StepRow:
-    survey = Survey(snapshot.module)
-    totals = survey.totals
-    words = f"{snapshot.number} {snapshot.words}"
-    return StepRow(words, survey.n_nodes, totals.kernels, totals.fusions, totals.bytes, snapshot.came, snapshot.went)
+    rows = [StageChange(f"{s.number} {s.words}", Figures.of(Survey(s.module)), s.came, s.went) for s in found]
+    yield from timeline_lines(rows, paint, "pass", every)
 
 
 def _changes(found: list[Snapshot], base: Snapshot | None, shown: Snapshot) -> Iterator[str]:

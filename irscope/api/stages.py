@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from irscope.analysis.survey import Survey
 from irscope.fleet.dump_folder import Stage
-from irscope.formats.detect import read, read_data
 from irscope.graph import Reading
 from irscope.passes.manager import Step
 from irscope.query.snapshots import snapshots
 from irscope.render.html import PageOptions, html_page
-from irscope.render.page_stages import PageStage
-from irscope.source import SourceText, UserError
-from irscope.source.files import read_bytes
+from irscope.render.page_stages import PageStage, ends_that_fit
+from irscope.source import UserError
 
 MAX_BYTES = 64 << 20
 """Bytes of the stages of a folder that are read for a page; of longer compilations, the stages in the middle are left out."""
@@ -26,12 +24,8 @@ def stages_of_folder(stages: Sequence[Stage], last: Reading) -> tuple[list[PageS
     """
     if len(stages) < 2:
         return [], 0
-    room = MAX_BYTES - _size(stages[0])
-    first_kept = len(stages) - 1
-    while first_kept > 1 and (room := room - _size(stages[first_kept - 1])) >= 0:
-        first_kept -= 1
-    kept = [stages[0], *stages[max(1, first_kept):-1]]
-    found = [PageStage(stage.words(), reading.module()) for stage in kept for reading in _read(stage)]
+    kept = ends_that_fit([*map(_size, stages[:-1]), 0], MAX_BYTES)[:-1]
+    found = [PageStage(stages[i].words(), reading.module()) for i in kept for reading in _read(stages[i])]
     return ([*found, PageStage(stages[-1].words(), last.module())], len(stages) - 1 - len(found)) if found else ([], 0)
 
 
@@ -42,7 +36,7 @@ def _size(stage: Stage) -> int:
 
 def _read(stage: Stage) -> Iterator[Reading]:
     try:
-        reading = read(SourceText(stage.path, stage.text)) if stage.text else read_data(read_bytes(stage.path), stage.path)
+        reading = stage.read()
     except UserError:
         return  # the folder's own timeline says why
     if reading.modules:

@@ -28,7 +28,7 @@ from irscope.lazy import Array, np
 from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
 from irscope.source.data_text import json_value
-from irscope.source.files import STDIN
+from irscope.source.files import STDIN, path_of
 
 IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache "
                        "bench bench_seconds warmup runs target cache_weights profile peak kernel".split())
@@ -47,9 +47,6 @@ class NoteRecorder(Watcher):
     def note(self, text: str) -> None:
         self.notes.append(text)
         self._watch.note(text)
-
-    def unusable(self, name: str, error: UserError) -> None:
-        self._watch.unusable(name, error)
 
     @contextmanager
     def stage(self, label: str, total: int | None = None) -> Iterator[Callable[[], None]]:
@@ -99,18 +96,8 @@ class RunFacts:
         """An array for each input, as given or drawn. Raises UserError where one does not fit."""
         named = Renamed(inputs, self.renamed) if self.renamed else inputs
         source = " and ".join(options.inputs) or "inputs"
-        found = []
-        for each in self.inputs:
-            if each.given is not None:
-                found.append(fitted(named[each.given], each.port, f"{source}: {each.given}"))
-            else:
-                found.append((draw_weight if each.is_parameter else draw)(each.port, options.seed, each.number))
-        return found
-
-    @property
-    def drawn_names(self) -> list[str]:
-        """The inputs that are drawn."""
-        return [i.port.name for i in self.inputs if i.given is None]
+        return [fitted(named[each.given], each.port, f"{source}: {each.given}") if each.given is not None
+                else (draw_weight if each.is_parameter else draw)(each.port, options.seed, each.number) for each in self.inputs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +128,7 @@ class ProgramStore:
         if not options.cache_weights and _bytes_of_weights(options, given) > LITTLE:
             return None  # nothing would be stored: their digests would cost more than they save
         path = path_of(what)
-        contents = [*([path] if path else []), *options.weights, *([options.constants] if options.constants is not None else [])]
+        contents = [*([path] if path else []), *_fixed_files(options)]
         states = dict(zip(contents, _state_of(contents), strict=True))
         digests = [digest_of_file(each) for each in contents]
         text = "" if path else _digest_of_text(what)
@@ -219,16 +206,13 @@ def _relevant(options: RunOptions) -> dict[str, object]:
 
 def _bytes_of_weights(options: RunOptions, given: Files) -> int:
     """The bytes of all files and arrays of weights and constants."""
-    paths = [*options.weights, *([options.constants] if options.constants is not None else [])]
     arrays = [values[name] for values in (given.weights, given.constants) for name in values]
-    return sum(state[0] for state in _state_of(paths) if state) + sum(int(np.asarray(array).nbytes) for array in arrays)
+    return sum(state[0] for state in _state_of(_fixed_files(options)) if state) + sum(int(np.asarray(array).nbytes) for array in arrays)
 
 
-def path_of(what: object) -> str:
-    """The path of a dump; empty where it is in memory."""
-    if isinstance(what, os.PathLike):
-        return str(os.fspath(what))
-    return what if isinstance(what, str) and "\n" not in what else ""
+def _fixed_files(options: RunOptions) -> list[str]:
+    """The files of weights and constants."""
+    return [*options.weights, *([options.constants] if options.constants is not None else [])]
 
 
 def _digest_of_text(what: object) -> str | None:

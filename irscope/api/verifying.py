@@ -81,7 +81,9 @@ class Verifier:
         self._prepare()
         made = _primitive(self._filled(module))
         if self._by_reference:
-            return self._reference(made)
+            require_sound(made)
+            with self.watch.stage("interpreting"):
+                return reference_results(made, [self._input(port) for port in ports_of(made)[0]])
         with self.watch.stage("compiling"):
             model = compile_module(made, options=Options(threads=available_threads()))
         with self.watch.stage("running"):
@@ -110,11 +112,6 @@ class Verifier:
             types = f"{port.dtype}{list(port.shape)} in one graph, and {array.dtype}{list(array.shape)} in the other"
             raise UserError(f"%{port.name} is {types}")
         return array
-
-    def _reference(self, made: Module) -> list[Array]:
-        require_sound(made)
-        with self.watch.stage("interpreting"):
-            return reference_results(made, [self._input(port) for port in ports_of(made)[0]])
 
     def _filled(self, module: Module) -> Module:
         """The module with a value for every elided constant."""

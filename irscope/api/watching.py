@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _nothing(n: int = 1) -> None:
-    """Report no progress."""
-
-
 class Watcher:
     """Callbacks: override the methods of interest. One watcher may watch several calls."""
 
@@ -31,7 +27,7 @@ class Watcher:
     @contextmanager
     def stage(self, label: str, total: int | None = None) -> Iterator[Callable[[], None]]:
         """A context for work that may take long. The function that it returns is called for each finished item of ``total``."""
-        yield _nothing
+        yield lambda: None
 
     def track(self, items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
         """The items, as a stage."""

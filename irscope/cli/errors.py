@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -45,24 +46,22 @@ def _run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
     except click.ClickException as error:
         error.show()
         return USAGE
-    except UserError as error:
-        _say(error.render())
-        return USAGE
-    except OSError as error:
-        fault = _refused_by_the_system(error)
-        _say(fault.render() if fault else defect(error))
-        return USAGE if fault else DEFECT
-    except MemoryError:
-        _say(UserError("this machine has not enough memory for that", "give a smaller file, or a part of the graph").render())
-        return USAGE
     except Exception as error:
-        _say(defect(error))
-        return DEFECT
+        fault = _fault_of_input(error)
+        _say(fault.render() if fault is not None else defect(error))
+        return USAGE if fault is not None else DEFECT
     return status
 
 
-def _refused_by_the_system(error: OSError) -> UserError | None:
-    """A full disk, or a path of the user's that cannot be opened or written; None where the path is one of irscope's own."""
+def _fault_of_input(error: Exception) -> UserError | None:
+    """A fault of the input or the request, too little memory, a full disk, or a path of the user's that cannot be opened or written; None
+    for a defect, and where the path is one of irscope's own."""
+    if isinstance(error, UserError):
+        return error
+    if isinstance(error, MemoryError):
+        return UserError("this machine has not enough memory for that", "give a smaller file, or a part of the graph")
+    if not isinstance(error, OSError):
+        return None
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
         return UserError(f"the system refuses: {error.strerror}", "free some, and try again")
     path = error.filename
@@ -73,18 +72,14 @@ def _refused_by_the_system(error: OSError) -> UserError | None:
 
 def defect(error: BaseException) -> str:
     """The message for an unexpected exception: it is a defect of irscope, and how to report it."""
-    lines = []
+    shown, help = "", "IRSCOPE_TRACEBACK=1 shows where; please report it with that"
     if os.environ.get("IRSCOPE_TRACEBACK", "") not in ("", "0"):
         import traceback
 
-        lines.append("".join(traceback.format_exception(error)).rstrip())
+        shown, help = "".join(traceback.format_exception(error)).rstrip() + "\n", "please report it with this traceback"
     what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
-    lines.append(f"error: this is a defect of irscope, not of your input: {what[:300]}")
-    if not lines[:-1]:
-        lines.append("   help: IRSCOPE_TRACEBACK=1 shows where; please report it with that, the input and the output of `irscope doctor`")
-    else:
-        lines.append("   help: please report it with this traceback, the input and the output of `irscope doctor`")
-    return "\n".join(lines)
+    return (f"{shown}error: this is a defect of irscope, not of your input: {what[:300]}\n"
+            f"   help: {help}, the input and the output of `irscope doctor`")
 
 
 def _invoke(command: click.Command, args: list[str], name: str) -> int:
@@ -111,10 +106,8 @@ def _say(text: str) -> None:
     if wants_colour(sys.stderr):
         red = click.style("error:", fg="red", bold=True)
         text = "\n".join(red + line[6:] if line.startswith("error:") else line for line in text.splitlines())
-    try:
+    with suppress(BrokenPipeError):
         print(text, file=sys.stderr)
-    except BrokenPipeError:
-        pass
 
 
 def wants_colour(stream: object) -> bool:
@@ -128,7 +121,5 @@ def wants_colour(stream: object) -> bool:
 
 
 def _close_stdout() -> None:
-    try:
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import Any
 
 import click
 
@@ -10,19 +9,15 @@ SECONDS = 600.0
 """Processor time for one file unless the user says otherwise: a million instructions are read and linted in a tenth of it."""
 
 
-class Size(click.ParamType):  # type: ignore[type-arg]
+def _size(ctx: click.Context, param: click.Parameter, given: str | None) -> int | None:
     """Bytes, written ``512``, ``300kB``, ``1.5GiB``."""
+    from irscope.source import UserError
+    from irscope.source.sizes import parse_size
 
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from irscope.source import UserError
-        from irscope.source.sizes import parse_size
-
-        try:
-            return parse_size(value)
-        except UserError as error:
-            self.fail(f"{error.message}; {error.help}", param, ctx)
+    try:
+        return parse_size(given) if given is not None else None
+    except UserError as error:
+        raise click.BadParameter(f"{error.message}; {error.help}", ctx, param) from None
 
 
 def limited(command: click.Command) -> click.Command:
@@ -33,7 +28,7 @@ def limited(command: click.Command) -> click.Command:
     command.params += [
         click.Option(["--limit-time"], type=click.FloatRange(0), default=SECONDS, show_default=True, metavar="SECONDS",
                      help="Processor time that one file may take; 0: any."),
-        click.Option(["--limit-memory"], type=Size(), metavar="SIZE",
+        click.Option(["--limit-memory"], callback=_size, metavar="SIZE",
                      help="Memory that one file may take, such as 2GiB; 0: any (default: what the machine has)."),
     ]
 

@@ -4,36 +4,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sized
-from types import TracebackType
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 # Below this nobody looks up; and rich, which draws the bar, is not even imported.
 DELAY = 1.0
 
 
-def track(items: Iterable[T], label: str, total: int | None = None, delay: float = DELAY) -> Iterator[T]:
-    """The items, with a bar that says how many of them are done.
-
-    >>> for path in track(["a.hlo", "b.hlo"], "reading"):
-    ...     print(path)
-    a.hlo
-    b.hlo
-    """
-    if total is None and isinstance(items, Sized):
-        total = len(items)
-    with Progress(label, total, delay) as progress:
-        for item in items:
-            yield item
-            progress.advance()
-
-
 class Progress:
     """A bar (with ``total``) or a spinner (without), shown once the work has taken ``delay`` seconds.
 
-    ``with Progress("compiling") as progress: ...; progress.say("compiling, 3 of 12 kernels")``
+    ``with Progress("reading", 3) as progress: ...; progress.advance()``
     """
 
     def __init__(self, label: str, total: int | None = None, delay: float = DELAY) -> None:
@@ -53,7 +33,7 @@ class Progress:
             self._timer.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._timer is None:
             return
         self._timer.cancel()
@@ -62,17 +42,11 @@ class Progress:
             if self._bar is not None:
                 self._bar.stop()
 
-    def advance(self, n: int = 1) -> None:
-        """``n`` more of the total are done."""
-        self.done += n
+    def advance(self) -> None:
+        """One more of the total is done."""
+        self.done += 1
         if self._bar is not None:
             self._bar.update(0, completed=self.done)
-
-    def say(self, label: str) -> None:
-        """Change the description of the work."""
-        self.label = label
-        if self._bar is not None:
-            self._bar.update(0, description=label)
 
     def _show(self) -> None:
         """Runs in the timer's thread. The lock keeps it from drawing after the work has ended."""

@@ -11,15 +11,14 @@ from irscope.api.options import RunOptions
 from irscope.api.run_result import RunResult
 from irscope.cli.terminal import TERMINAL
 from irscope.render.arrays import range_of, type_of
-from irscope.render.units import micros, plural, seconds
+from irscope.render.units import micros, plural, seconds, some
 
 
 def print_tables(request: RunOptions, result: RunResult) -> None:
     """Outputs, times and errors, as tables on stdout; faults on stderr."""
     console = Console(highlight=False)
-    drawn = result.drawn
-    if drawn:
-        TERMINAL.note(f"drawn from seed {request.seed}: {', '.join(drawn[:4])}" + (f" and {len(drawn) - 4} more" if len(drawn) > 4 else ""))
+    if result.drawn:
+        TERMINAL.note(f"drawn from seed {request.seed}: {some(result.drawn, 4)}")
     table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
     for heading in ("output", "type", "values"):
         table.add_column(heading, overflow="fold")

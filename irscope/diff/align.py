@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from irscope.diff.flat import Flat, closed_graphs, flatten
-from irscope.diff.labels import Sameness, Side, Table, is_transparent, side
-from irscope.diff.matching import Matcher
+from irscope.diff.labels import LabelTable, Sameness, Side, is_transparent, side
+from irscope.diff.matching import ValueMatcher
 from irscope.graph import Graph, Module, Node, Typing, callees_first
 from irscope.graph.numbering import Numbering, plain
 from irscope.ops import hlo, sets
@@ -78,29 +78,26 @@ class Votes:
         return equal or next((g for g in known if not self.equal.get(self.numbers[g])), None)
 
 
-def align(before: Module, after: Module, numbering: Numbering) -> Alignment:
-    """Align two modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
-    result = Alignment()
-    aligner = Aligner(before, after, numbering, result)
-    votes = Votes(numbering)
-    votes.add(before.main(), after.main())
-    taken: set[Graph] = set()
-    for graph in reversed(callees_first(before, before.main())):
-        partner = votes.partner(graph, taken) if graph not in taken else None
-        if partner is not None:
-            host = aligner.add(graph, partner)
-            taken |= host.opened()
-            _collect(host, result, votes)
-    return result
-
-
 class Aligner:
-    """Aligns pairs of graphs of two modules."""
+    """Aligns two modules, and pairs of their graphs; ``result`` has what is aligned so far."""
 
-    def __init__(self, before: Module, after: Module, numbering: Numbering, result: Alignment) -> None:
-        self.numbering, self.result = numbering, result
+    def __init__(self, before: Module, after: Module, numbering: Numbering) -> None:
+        self.before, self.after, self.numbering = before, after, numbering
+        self.result = Alignment()
         self.closed = closed_graphs(before.graphs.values()) | closed_graphs(after.graphs.values())
         self.typed = before.dialect.typing is after.dialect.typing is Typing.STATED
+
+    def align(self) -> None:
+        """Align the modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
+        votes = Votes(self.numbering)
+        votes.add(self.before.main(), self.after.main())
+        taken: set[Graph] = set()
+        for graph in reversed(callees_first(self.before, self.before.main())):
+            partner = votes.partner(graph, taken) if graph not in taken else None
+            if partner is not None:
+                host = self.add(graph, partner)
+                taken |= host.opened()
+                collect(host, self.result, votes)
 
     def add(self, before: Graph, after: Graph) -> Host:
         """Align two graphs and append them to the hosts of the result; :func:`collect` adds their pairs of nodes."""
@@ -117,14 +114,14 @@ class Aligner:
 def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[Graph], typed: bool) -> tuple[Side, Side]:
     """The values of two graphs, opened but for ``closed`` graphs and paired. ``typed``: both texts state types, which count."""
     first, second = flatten(before, closed), flatten(after, closed)
-    table = Table()
+    table = LabelTable()
     type = numbering.equality.type
     anchored = len(before.params) == len(after.params) and all(
         not typed or type(p.type) == type(q.type) for p, q in zip(before.params, after.params, strict=True))
     same = Sameness(numbering, typed, anchored)
     a, b = side(first, same, table), side(second, same, table)
     params = zip(first.params, second.params, strict=True) if anchored else ()
-    Matcher(a, b).run((a.value_of[x], b.value_of[y]) for x, y in params)
+    ValueMatcher(a, b).run((a.value_of[x], b.value_of[y]) for x, y in params)
     return a, b
 
 
@@ -138,10 +135,10 @@ def _places(a: Side, b: Side) -> dict[int, int]:
         if y < 0:
             continue
         mine, theirs = a.members[x], b.members[y]
-        pairs: list[tuple[int, int]] = []
         if len(mine) == len(theirs) == 1:
-            pairs.append((mine[0], theirs[0]))
+            pairs = [(mine[0], theirs[0])]
         else:
+            pairs = []
             votes = sorted(((n, p, q) for p in mine for q, n in proposed.get(p, Counter()).items()), key=lambda vote: -vote[0])
             for _, p, q in votes:
                 if p not in partners and q not in taken:
@@ -188,13 +185,8 @@ def _does_the_same(host: Host, place: int) -> bool:
     return partner >= 0 and host.before.flat.nodes[place].op is host.after.flat.nodes[partner].op
 
 
-def collect(host: Host, result: Alignment) -> None:
-    """Add the pairs of nodes of a host."""
-    _collect(host, result, None)
-
-
-def _collect(host: Host, result: Alignment, votes: Votes | None) -> None:
-    """The pairs of nodes of the pairs of places: a node of a graph that is called twice has two places."""
+def collect(host: Host, result: Alignment, votes: Votes | None = None) -> None:
+    """Add the pairs of nodes of the pairs of places of a host: a node of a graph that is called twice has two places."""
     a, b, partners, frames = host.before, host.after, host.places, host.frames
     chosen: dict[Node, Counter[Node]] = {}
     for p in sorted(partners, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts

@@ -37,7 +37,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Group:
+class ChangeGroup:
     """Equal changes."""
 
     kind: str
@@ -46,12 +46,12 @@ class Group:
     changes: list[Change] = field(default_factory=list)
 
 
-def groups(changes: Iterable[Change]) -> list[Group]:
+def groups(changes: Iterable[Change]) -> list[ChangeGroup]:
     """Equal changes of nodes with equal operators, by kind, the most frequent first."""
-    found: dict[tuple[object, ...], Group] = {}
+    found: dict[tuple[object, ...], ChangeGroup] = {}
     for change in changes:
         ops = change.before.op.name if change.before else None, change.after.op.name if change.after else None
-        group = found.setdefault((change.kind, ops, change.what), Group(change.kind, ops, change.what))
+        group = found.setdefault((change.kind, ops, change.what), ChangeGroup(change.kind, ops, change.what))
         group.changes.append(change)
     return sorted(found.values(), key=lambda group: (KINDS.index(group.kind), -len(group.changes)))
 
@@ -78,9 +78,7 @@ def _before(host: Host, alignment: Alignment, numbering: Numbering, typed: bool)
         if other is None:
             if frame and node.op in PLUMBING:
                 continue
-            copy = place >= 0 and a.partner[a.value_of[place]] >= 0 and a.flat.nodes[place] is node
-            kind = "merged" if copy else "removed"
-            yield Change(node, None, kind=kind, graphs=(graph, None))
+            yield Change(node, None, kind="merged" if _is_copy(a, node, place) else "removed", graphs=(graph, None))
             continue
         target, into = there.get(other, (-1, 0))
         reasons = _reasons(node, other, numbering, typed) + _bodies(node, other, alignment, numbering)
@@ -100,9 +98,12 @@ def _after(host: Host, alignment: Alignment) -> Iterator[Change]:
     for node, (place, frame) in _places(b).items():
         if node in alignment.backward or (frame and node.op in PLUMBING):
             continue
-        copy = place >= 0 and b.partner[b.value_of[place]] >= 0 and b.flat.nodes[place] is node
-        kind = "duplicated" if copy else "added"
-        yield Change(None, node, kind=kind, graphs=(None, b.flat.graph_of(frame).name))
+        yield Change(None, node, kind="duplicated" if _is_copy(b, node, place) else "added", graphs=(None, b.flat.graph_of(frame).name))
+
+
+def _is_copy(side: Side, node: Node, place: int) -> bool:
+    """Whether a node without a partner has a value that the other side has too."""
+    return place >= 0 and side.partner[side.value_of[place]] >= 0 and side.flat.nodes[place] is node
 
 
 def _places(side: Side) -> dict[Node, tuple[int, int]]:

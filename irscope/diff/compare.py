@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from irscope.analysis.cost import is_unsized
 from irscope.analysis.soundness import Use, soundness
 from irscope.analysis.survey import Survey
 from irscope.analysis.values import is_annotation
-from irscope.diff.align import Aligner, Alignment, align, collect
+from irscope.diff.align import Aligner, Alignment, collect
 from irscope.diff.changes import KINDS, Change, changes_of
 from irscope.diff.normal import normal_form
 from irscope.expand.specialise import has_open_sizes
@@ -82,9 +83,12 @@ def compare(before: Module, after: Module) -> Comparison:
         before, after = _normal_forms(before, after)
     graphs = callees_first(before), callees_first(after)
     numbers = Numbering(equality(before, after), [*graphs[0], *graphs[1]])
-    aligned = align(before, after, numbers) if before.entry and after.entry else Alignment()
+    aligner = Aligner(before, after, numbers)
+    aligned = aligner.result
+    if before.entry and after.entry:
+        aligner.align()
     partners = _partners(numbers, before, after, aligned)
-    pairs = Pairs(before, after, numbers, aligned)
+    pairs = Pairs(aligner)
     if cuts != (None, None):  # what a cut text does not hold was not removed
         partners = [(a, b) for a, b in partners if (a or not cuts[0]) and (b or not cuts[1])]
         return Comparison(False, [pairs.pair(a, b) for a, b in partners], {}, {}, Counter(), Counter(), aligned, graphs, cuts)
@@ -105,12 +109,10 @@ def _complete(module: Module) -> Module:
 
 def _normal_forms(before: Module, after: Module) -> tuple[Module, Module]:
     """Both modules in normal form, or as they are written where one of them is ill-typed, cannot be expanded, or leaves sizes open."""
-    if any(has_open_sizes(module) or not soundness(module).allows(Use.PASSES) for module in (before, after)):
-        return before, after
-    try:
-        return normal_form(before), normal_form(after)
-    except UserError:
-        return before, after
+    if all(not has_open_sizes(module) and soundness(module).allows(Use.PASSES) for module in (before, after)):
+        with suppress(UserError):
+            return normal_form(before), normal_form(after)
+    return before, after
 
 
 def equality(before: Module, after: Module) -> Equality:
@@ -169,10 +171,9 @@ def _partners(numbers: Numbering, before: Module, after: Module, aligned: Alignm
 class Pairs:
     """The changes of pairs of graphs; those that the entry does not reach are aligned on demand."""
 
-    def __init__(self, before: Module, after: Module, numbers: Numbering, aligned: Alignment) -> None:
-        self.numbers, self.aligned = numbers, aligned
-        self.aligner = Aligner(before, after, numbers, aligned)
-        self.hosts = {host.before.flat.graph: host for host in aligned.hosts}
+    def __init__(self, aligner: Aligner) -> None:
+        self.aligner, self.numbers, self.aligned = aligner, aligner.numbering, aligner.result
+        self.hosts = {host.before.flat.graph: host for host in self.aligned.hosts}
 
     def pair(self, before: Graph | None, after: Graph | None) -> GraphPair:
         """Two graphs and their changes."""

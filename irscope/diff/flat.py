@@ -8,6 +8,7 @@ place already.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -72,11 +73,7 @@ def closed_graphs(graphs: Iterable[Graph]) -> set[Graph]:
     total = sum(len(graph.nodes) for graph in order)
     if max(sizes(order).values(), default=0) <= GROWTH * total + SPARE:
         return set()
-    calls: dict[Graph, int] = {}
-    for graph in order:
-        for node in graph.nodes:
-            for body in node.bodies:
-                calls[body] = calls.get(body, 0) + 1
+    calls = Counter(body for graph in order for node in graph.nodes for body in node.bodies)
     return {graph for graph, times in calls.items() if times > 1}
 
 

@@ -1,19 +1,15 @@
 """Conditions under which a difference fails: ``kernels>+0``, ``bytes>+5%``, ``ops.transpose>0``."""
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from irscope.diff.compare import METRICS, Comparison
+from irscope.query.language import COMPARE
 from irscope.source import UserError, did_you_mean
 
 CONDITION = re.compile(r"\s*(ops\.[^\s<>=!]+|[\w\-]+)\s*(>=|<=|==|!=|>|<)\s*([+-]?)(\d+(?:\.\d+)?)\s*(%|[kMG]i?B?)?\s*", re.ASCII)
 """Names of operators are those of any format: ``ops.aten::mm``, ``ops.conditional?``."""
-COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
-}
 UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "kB": 1e3, "MB": 1e6, "GB": 1e9, "ki": 1024.0, "Mi": 1024.0**2, "Gi": 1024.0**3,
          "kiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3}
 
@@ -37,12 +33,11 @@ class MetricGate:
             return f"{self.text}: {self.metric} {which} is not known: sizes, the trips of loops or the work of custom calls are open"
         was, before = "unknown" if before is None else f"{before:.0f}", before or 0.0
         if self.percent:
-            grown = (after - before) / before * 100 if before else (0.0 if after == before else float("inf"))
-            holds, shown = COMPARE[self.compare](grown, self.value), f"{grown:+{'.1f' if abs(grown) >= 0.05 else '.1g'}} %"
-        elif self.relative:
-            holds, shown = COMPARE[self.compare](after - before, self.value), f"{after - before:+.0f}"
+            found = (after - before) / before * 100 if before else (0.0 if after == before else float("inf"))
+            shown = f"{found:+{'.1f' if abs(found) >= 0.05 else '.1g'}} %"
         else:
-            holds, shown = COMPARE[self.compare](after, self.value), f"{after:.0f}"
+            found, shown = (after - before, f"{after - before:+.0f}") if self.relative else (after, f"{after:.0f}")
+        holds = COMPARE[self.compare](found, self.value)
         return f"{self.text}: {self.metric} went from {was} to {after:.0f} ({shown})" if holds else ""
 
 

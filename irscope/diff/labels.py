@@ -30,7 +30,7 @@ Edge = tuple[int, int]
 """A user and the number of its operand."""
 
 
-class Table:
+class LabelTable:
     """Numbers for keys, shared by both sides."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Side:
         return len(self.nodes) - 1
 
 
-def side(flat: Flat, same: Sameness, table: Table) -> Side:
+def side(flat: Flat, same: Sameness, table: LabelTable) -> Side:
     """The values of a flat graph with their labels."""
     made = Side(flat, [-1] * len(flat.nodes))
     params = {place: number for number, place in enumerate(flat.params)}
@@ -131,7 +131,7 @@ def side(flat: Flat, same: Sameness, table: Table) -> Side:
     return made
 
 
-def _labels(node: Node, number: int, same: Sameness, table: Table, types: dict[int, int]) -> tuple[int, int, int, int]:
+def _labels(node: Node, number: int, same: Sameness, table: LabelTable, types: dict[int, int]) -> tuple[int, int, int, int]:
     type = -1
     if same.typed or _role(node.op)[0]:
         type = types.get(id(node.type), -1)
@@ -162,7 +162,7 @@ def _see_through(side: Side) -> None:
                     side.readers[source].append((i, number))
 
 
-def _hash(side: Side, table: Table) -> None:
+def _hash(side: Side, table: LabelTable) -> None:
     """Hashes from the operands without transparent operators, and from the users."""
     n = len(side.nodes)
     for i in range(n):

@@ -35,7 +35,7 @@ FEW = 16
 """So many combinations of users with one label are candidates; of more, users at equal positions are."""
 
 
-class Matcher:
+class ValueMatcher:
     """The pairs of two sides, in their ``partner``."""
 
     def __init__(self, a: Side, b: Side) -> None:
@@ -194,16 +194,15 @@ class Matcher:
         return score + evidence if evidence >= EVIDENCE else 0.0
 
     def _operands(self, x: int, y: int) -> float:
-        a, b = self.a, self.b
-        mine, theirs = a.sources[x], b.sources[y]
+        mine, theirs = self.a.sources[x], self.b.sources[y]
         if not mine and not theirs:
             return 0.0
-        total = sum(self._operand(x, y, number, source, theirs) for number, source in enumerate(mine))
+        total = sum(self._operand(x, number, source, theirs) for number, source in enumerate(mine))
         if mine and len(mine) > 3:
             total *= 3 / len(mine)
         return max(-MOST, min(MOST, total))
 
-    def _operand(self, x: int, y: int, number: int, source: int, theirs: tuple[int, ...]) -> float:
+    def _operand(self, x: int, number: int, source: int, theirs: tuple[int, ...]) -> float:
         """The score of one operand."""
         a, b = self.a, self.b
         partner, weight = a.partner[source], a.weight[source]

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from irscope.diff.changes import Group, groups
+from irscope.diff.changes import ChangeGroup, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
-from irscope.diff.report import change_of, counted, figure, title
+from irscope.diff.report import counted, figure_rows, title
 from irscope.graph import Graph, Module, Node
 from irscope.source.page_policy import policy_of
 from irscope.source.visible import markup
@@ -88,10 +88,8 @@ def _page(comparison: Comparison, before: Module, after: Module, names: tuple[st
 def _figures(comparison: Comparison) -> Iterator[str]:
     yield '<table class="figures"><thead><tr><th></th><th>before</th><th>after</th><th>change</th><th></th></tr></thead><tbody>'
     operators = sorted(comparison.op_changes(), key=lambda name: (-abs(comparison.ops_after[name] - comparison.ops_before[name]), name))
-    for name in [*METRICS, *(f"ops.{operator}" for operator in operators)]:
-        a, b = comparison.metric(name)
-        change, share = change_of(a, b)
-        yield f"<tr><td>{markup(name)}</td><td>{figure(a)}</td><td>{figure(b)}</td><td>{change}</td><td>{share}</td></tr>"
+    for row in figure_rows(comparison, [*METRICS, *(f"ops.{operator}" for operator in operators)]):
+        yield f"<tr>{''.join(f'<td>{markup(cell)}</td>' for cell in row)}</tr>"
     yield "</tbody></table>"
 
 
@@ -121,7 +119,7 @@ def _graph(pair: GraphPair, before: Module, after: Module, drawing: tuple[str, s
     yield "</details>"
 
 
-def _heading(group: Group) -> str:
+def _heading(group: ChangeGroup) -> str:
     """``multiply ×12 moved: into a fusion``."""
     names = " -> ".join(dict.fromkeys(op for op in group.ops if op))
     return f"{names} ×{len(group.changes)} {group.kind}" + (f": {group.what}" if group.what else "")

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from irscope.diff.changes import Change, Group, groups
+from irscope.diff.changes import Change, ChangeGroup, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
 from irscope.graph import Graph, Node
 
@@ -60,28 +61,53 @@ def _node_json(node: Node | None, graph: str | None) -> dict[str, str | None] | 
     return None if node is None else {"name": node.name, "op": node.op.name, "type": str(node.type), "graph": graph}
 
 
+class _Medium:
+    """Plain text or Markdown: how names, headings and items of lists are written."""
+
+    def __init__(self, markdown: bool) -> None:
+        self.markdown, self.bullet = markdown, "- " if markdown else "  "
+
+    def text(self, text: str) -> str:
+        """Text of a dump."""
+        return escaped(text) if self.markdown else text
+
+    def heading(self, title: str) -> str:
+        """The heading of a part."""
+        return f"### {title}" if self.markdown else title
+
+    def part(self, name: str, items: Iterable[str]) -> list[str]:
+        """A part of the report, with an empty line before it."""
+        return ["", self.heading(name.capitalize() if self.markdown else name), *(self.bullet + item for item in items)]
+
+    def sign(self, kind: str) -> str:
+        """The sign of a kind; at the beginning of an item of a Markdown list, +, - and > would begin a list or a quotation."""
+        sign = SIGNS[kind]
+        return f"\\{sign}" if self.markdown and sign in "+->" else sign
+
+
 def as_text(comparison: Comparison, before: str, after: str, markdown: bool = False) -> str:
     """What changed: the figures, the operators, then the nodes of each graph."""
+    medium = _Medium(markdown)
+    before, after = medium.text(before), medium.text(after)
     if comparison.same:
-        return " and ".join(escaped(name) if markdown else name for name in (before, after)) + " are the same graph"
-    bullet = "- " if markdown else "  "
-    if markdown:
-        before, after = escaped(before), escaped(after)
+        return f"{before} and {after} are the same graph"
     lines = [f"## {before} against {after}" if markdown else f"{before} -> {after}", ""]
-    lines += _cut_text(comparison, before, after, bullet) if comparison.partial else _table(comparison, markdown)
+    lines += _cut_text(comparison, before, after, medium.bullet) if comparison.partial else _table(comparison, markdown)
     ops = comparison.op_changes()
     if ops:
-        lines += ["", ("### Operators" if markdown else "operators")]
         ordered = sorted(ops.items(), key=lambda kv: -abs(kv[1][1] - kv[1][0]))
-        lines += [f"{bullet}{escaped(name) if markdown else name} {a} -> {b} ({b - a:+d})" for name, (a, b) in ordered]
-    lines += _kinds_text(comparison, bullet, markdown)
+        lines += medium.part("operators", [f"{medium.text(name)} {a} -> {b} ({b - a:+d})" for name, (a, b) in ordered])
+    lines += _kinds_text(comparison, medium)
+    lone: list[str] = []
     for pair in comparison.pairs:
-        if not pair.same and pair.before is not None and pair.after is not None:
-            lines += ["", *_graph_text(pair, bullet, markdown)]
-    lone = [_title(pair, markdown) for pair in comparison.pairs if pair.before is None or pair.after is None]
+        name = medium.text(title(pair.before, pair.after))
+        if pair.before is None or pair.after is None:
+            lone.append(name)
+        elif not pair.same:
+            lines += ["", medium.heading(name), *_groups_text(groups(pair.changes), medium)]
     if lone:
-        lines += ["", "### Computations" if markdown else "computations", *(bullet + text for text in lone[:FEW_LONE])]
-        lines += [f"{bullet}... and {len(lone) - FEW_LONE} more"] if len(lone) > FEW_LONE else []
+        lines += medium.part("computations", lone[:FEW_LONE])
+        lines += [f"{medium.bullet}... and {len(lone) - FEW_LONE} more"] if len(lone) > FEW_LONE else []
     return "\n".join(lines)
 
 
@@ -98,30 +124,33 @@ def counted(n: int, word: str) -> str:
     return f"{n:,} {word}" + ("s" if n != 1 else "")
 
 
-def figure(value: float | None) -> str:
+def _figure(value: float | None) -> str:
     """A figure; ``unknown`` for None."""
     return "unknown" if value is None else f"{value:,.0f}"
 
 
-def change_of(before: float | None, after: float | None) -> tuple[str, str]:
+def _change_of(before: float | None, after: float | None) -> tuple[str, str]:
     """The difference of two figures, and as a share of the first; both empty where there is none, or one is not known."""
     if before is None or after is None or before == after:
         return "", ""
     return f"{after - before:+,.0f}", f"{(after - before) / before * 100:+.1f} %" if before else ""
 
 
+def figure_rows(comparison: Comparison, names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Metrics by name: before, after, and the change."""
+    figures = ((name, *comparison.metric(name)) for name in names)
+    return [(name, _figure(a), _figure(b), *_change_of(a, b)) for name, a, b in figures]
+
+
 def _table(comparison: Comparison, markdown: bool) -> list[str]:
-    rows = []
-    for name in METRICS:
-        a, b = comparison.metric(name)
-        rows.append((name, figure(a), figure(b), *change_of(a, b)))
+    rows = figure_rows(comparison, METRICS)
     if markdown:
         return ["| metric | before | after | change | |", "|---|---|---|---|---|", *("| " + " | ".join(row) + " |" for row in rows)]
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return ["  " + row[0].ljust(widths[0]) + "  " + "  ".join(row[i].rjust(widths[i]) for i in range(1, 5)).rstrip() for row in rows]
 
 
-def _kinds_text(comparison: Comparison, bullet: str, markdown: bool) -> list[str]:
+def _kinds_text(comparison: Comparison, medium: _Medium) -> list[str]:
     """How many changes there are of each kind, and what is none."""
     kinds = [f"{n:,} {kind}" for kind, n in comparison.kinds().items() if n]
     pairs, renamed = len(comparison.alignment.pairs), comparison.alignment.renamed
@@ -129,18 +158,14 @@ def _kinds_text(comparison: Comparison, bullet: str, markdown: bool) -> list[str
         return []
     names = f", {renamed:,} of them under another name, which is no change" if renamed else ""
     nodes = "1 node is" if pairs == 1 else f"{pairs:,} nodes are"
-    return ["", "### Changes" if markdown else "changes", bullet + ", ".join(kinds), f"{bullet}{nodes} on both sides{names}"]
+    return medium.part("changes", [", ".join(kinds), f"{nodes} on both sides{names}"])
 
 
-def _graph_text(pair: GraphPair, bullet: str, markdown: bool) -> list[str]:
-    name = _title(pair, markdown)
-    lines = [f"### {name}" if markdown else name]
-    found = groups(pair.changes)
-    lines += [bullet + _group(group, markdown) for group in found[:SHOWN]]
-    if len(found) > SHOWN:
-        rest = sum(len(group.changes) for group in found[SHOWN:])
-        lines.append(f"{bullet}... and {rest} more")
-    return lines
+def _groups_text(found: list[ChangeGroup], medium: _Medium) -> list[str]:
+    """The groups of equal changes of a pair of graphs."""
+    lines = [medium.bullet + _group(group, medium) for group in found[:SHOWN]]
+    rest = sum(len(group.changes) for group in found[SHOWN:])
+    return [*lines, f"{medium.bullet}... and {rest} more"] if rest else lines
 
 
 def title(before: Graph | None, after: Graph | None) -> str:
@@ -152,37 +177,25 @@ def title(before: Graph | None, after: Graph | None) -> str:
     return before.name if before.name == after.name else f"{before.name} -> {after.name}"
 
 
-def _title(pair: GraphPair, markdown: bool) -> str:
-    name = title(pair.before, pair.after)
-    return escaped(name) if markdown else name
-
-
 def escaped(text: str) -> str:
     """Text of a dump in Markdown, where it is neither HTML nor a mark: CommonMark reads a backslash before punctuation as the character."""
     return MARKS.sub(r"\\\g<0>", text)
 
 
-def _group(group: Group, markdown: bool) -> str:
+def _group(group: ChangeGroup, medium: _Medium) -> str:
     """A line for equal changes; a single change is shown in full."""
+    sign = medium.sign(group.kind)
     if len(group.changes) == 1:
-        text = _change(group.changes[0])
-        return _sign(group.kind, markdown) + escaped(text[1:]) if markdown else text
+        return f"{sign} {medium.text(_change(group.changes[0]))}"
     a, b = group.ops
     op = b if a is None else a if b is None or a == b or group.what.startswith(f"{a} became") else f"{a} -> {b}"
     some = ", ".join(_names(change) for change in group.changes[:NAMED])
     more = len(group.changes) - NAMED
-    times = f"**×{len(group.changes):,}**" if markdown else f"×{len(group.changes):,}"
+    times = f"**×{len(group.changes):,}**" if medium.markdown else f"×{len(group.changes):,}"
     what = f": {group.what}" if group.what and group.kind in ("changed", "moved") else ""
     word = f" {group.kind}" if group.kind in WORDS else ""
-    if markdown:
-        op, what, some = escaped(op or ""), escaped(what), escaped(some)
-    return f"{_sign(group.kind, markdown)} {op} {times}{word}{what}: {some}" + (f", and {more:,} more" if more > 0 else "")
-
-
-def _sign(kind: str, markdown: bool) -> str:
-    """The sign of a kind; at the beginning of an item of a Markdown list, +, - and > would begin a list or a quotation."""
-    sign = SIGNS[kind]
-    return f"\\{sign}" if markdown and sign in "+->" else sign
+    return (f"{sign} {medium.text(op or '')} {times}{word}{medium.text(what)}: {medium.text(some)}"
+            + (f", and {more:,} more" if more > 0 else ""))
 
 
 def _names(change: Change) -> str:
@@ -191,10 +204,8 @@ def _names(change: Change) -> str:
 
 
 def _change(change: Change) -> str:
-    sign = SIGNS[change.kind]
-    word = f": {change.kind}" if change.kind in WORDS else ""
     node = change.after or change.before
     assert node is not None
     if change.before is None or change.after is None:
-        return f"{sign} %{node.name} = {node.type} {node.op.name}{word}"
-    return f"{sign} {_names(change)} {change.before.op.name}: {change.why}"
+        return f"%{node.name} = {node.type} {node.op.name}" + (f": {change.kind}" if change.kind in WORDS else "")
+    return f"{_names(change)} {change.before.op.name}: {change.why}"

@@ -90,7 +90,7 @@ def _results(graph: Graph) -> dict[Node, Order]:
     """The parts of each loop that the result of a graph needs, in the order in which it needs them; no loop that is used whole."""
     found: dict[Node, Order] = {node: [] for node in graph.nodes if node.op is hlo.while_}
     whole = {graph.root}
-    for node in _in_order(graph, [graph.result()], set()):
+    for node in _in_order([graph.result()], set()):
         for operand in node.operands:
             if operand.op is hlo.while_:
                 if node.op is hlo.get_tuple_element:
@@ -101,7 +101,7 @@ def _results(graph: Graph) -> dict[Node, Order]:
     return {node: order for node, order in found.items() if node not in whole}
 
 
-def _in_order(graph: Graph, starts: Iterable[Node], seen: set[Node]) -> Iterable[Node]:
+def _in_order(starts: Iterable[Node], seen: set[Node]) -> Iterable[Node]:
     """The nodes that some nodes need, each before its operands, operands in their order."""
     for start in starts:
         stack = [start]
@@ -116,7 +116,7 @@ def _in_order(graph: Graph, starts: Iterable[Node], seen: set[Node]) -> Iterable
 
 def _reads(graph: Graph, starts: Iterable[Node], seen: set[Node]) -> Order:
     """The parts of the one parameter that some nodes need, in order."""
-    found = [GetTupleElement.of(node).index for node in _in_order(graph, starts, seen)
+    found = [GetTupleElement.of(node).index for node in _in_order(starts, seen)
              if node.op is hlo.get_tuple_element and node.operands[0] is graph.params[0]]
     return list(dict.fromkeys(found))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from irscope.fleet.files import head_of
@@ -89,11 +90,9 @@ def _run(folder: str, root: str) -> str:
 def _holds_several(root: str) -> bool:
     """Whether a folder holds the runs of more than one process."""
     for at in (root, os.path.join(root, ROOT)):
-        try:
+        with suppress(OSError):
             if sum(name.startswith("run_") for name in os.listdir(at)) > 1:
                 return True
-        except OSError:
-            continue
     return False
 
 

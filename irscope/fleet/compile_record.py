@@ -5,8 +5,10 @@ recompiles, guards and times.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from irscope.fleet import compile_folder
 from irscope.fleet.dump_folder import DumpedModule, DumpFolder, Stage
@@ -22,9 +24,10 @@ from irscope.formats.inductor.scheduler import SchedulerNode, read_nodes
 from irscope.formats.inductor.trace_records import read_trace
 from irscope.formats.inductor.wrapper import OutputCode, read_code
 from irscope.formats.syntax import SyntaxFault
-from irscope.graph import bytes_of
 from irscope.source import Finding, SourceText
 from irscope.source.files import read_bytes
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -40,11 +43,6 @@ class GraphRecord:
     kernels: list[RecordedKernel] = field(default_factory=list)
     saved: list[SavedTensor] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-
-    @property
-    def saved_bytes(self) -> int:
-        """Bytes of the saved tensors that are no inputs or parameters: they live because of the backward pass."""
-        return sum(bytes_of(tensor.type) for tensor in self.saved if not tensor.is_input)
 
 
 @dataclass(slots=True)
@@ -114,9 +112,7 @@ def _merge(record: CompileRecord, found: Sequence[Compilation]) -> None:
         if at is None:
             record.compilations.append(compilation)
             continue
-        more, less = record.compilations[at], compilation
-        if len(less.stages) > len(more.stages):
-            more, less = less, more
+        more, less = sorted((record.compilations[at], compilation), key=lambda one: -len(one.stages))
         more.breaks, more.recompiles = more.breaks or less.breaks, more.recompiles or less.recompiles
         more.guards = more.guards or less.guards
         record.compilations[at] = more
@@ -126,8 +122,9 @@ def _graph(name: str, module: DumpedModule) -> GraphRecord:
     """The record of one graph, from the files of its stages."""
     graph = GraphRecord(name)
     stages = {stage.name: stage for stage in module.stages}
-    graph.before, graph.after = (_nodes(stages.get(stage), graph) for stage in (compile_folder.IR_BEFORE, compile_folder.IR_AFTER))
-    code = _code(stages.get(compile_folder.CODE), graph)
+    graph.before, graph.after = (_parsed(stages.get(stage), graph, lambda source, faults: read_nodes(source.text, faults)) or []
+                                 for stage in (compile_folder.IR_BEFORE, compile_folder.IR_AFTER))
+    code = _parsed(stages.get(compile_folder.CODE), graph, read_code)
     path = module.reports.get(compile_folder.PROVENANCE)
     if code is not None:
         _kernels(graph, code, read_provenance(_text(path)) if path else Provenance())
@@ -139,22 +136,14 @@ def _kernels(graph: GraphRecord, code: OutputCode, provenance: Provenance) -> No
     graph.saved = saved_tensors(code) if "backward" in graph.name else []
 
 
-def _nodes(stage: Stage | None, graph: GraphRecord) -> list[SchedulerNode]:
-    if stage is None:
-        return []
-    faults: list[SyntaxFault] = []
-    nodes = read_nodes(_text(stage.path), faults)
-    graph.faults += [f"{stage.name}: {fault.message}" for fault in faults]
-    return nodes
-
-
-def _code(stage: Stage | None, graph: GraphRecord) -> OutputCode | None:
+def _parsed(stage: Stage | None, graph: GraphRecord, parse: Callable[[SourceText, list[SyntaxFault]], T]) -> T | None:
+    """What a stage holds; None where the folder has no such stage."""
     if stage is None:
         return None
     faults: list[SyntaxFault] = []
-    code = read_code(SourceText(stage.path, _text(stage.path) if not stage.text else stage.text), faults)
+    found = parse(SourceText(stage.path, stage.text or _text(stage.path)), faults)
     graph.faults += [f"{stage.name}: {fault.message}" for fault in faults]
-    return code
+    return found
 
 
 # ---------------------------------------------------------------- stages that a trace records
@@ -197,9 +186,9 @@ def modules_of_trace(record: CompileRecord) -> list[DumpedModule]:
 
 def _numbered(stages: Sequence[StageText]) -> list[tuple[str, StageText]]:
     """The stages by name; a second one of the same name is numbered: a frame with a backward graph has two of the later ones."""
-    count: dict[str, int] = {}
+    count = Counter[str]()
     found = []
     for stage in stages:
-        count[stage.name] = count.get(stage.name, 0) + 1
+        count[stage.name] += 1
         found.append((stage.name if count[stage.name] == 1 else f"{stage.name} ({count[stage.name]})", stage))
     return found

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 
 from irscope.fleet import compile_folder
 from irscope.fleet.files import find_files, stem
+from irscope.formats.detect import read, read_data
+from irscope.graph import Reading
+from irscope.source import SourceText
+from irscope.source.files import read_bytes
 
 _MODULE = re.compile(r"module_(?P<id>\d+)\.(?P<name>.+?)\.(?P<stage>before_optimizations|\d{4}\..+"
                      r"|(?:sm_\d+\.\d+\w*?_)?[\w\-]*?after_optimizations[\w.\-]*)\.(?:txt|(?:hlo\.)?(?:pb|txtpb)|hlo)(?:\.gz)?")
@@ -17,6 +21,10 @@ LOWERED, OPTIONS = "module.mlir", "compile_options.pb"
 """What newer releases write into a folder of each module: the program as the framework lowered it, and the options of the compiler."""
 REPORTS = ("buffer-assignment", "memory-usage-report")
 _REPORT = re.compile(rf"(?P<of>.+)-(?P<kind>{'|'.join(REPORTS)})\.txt")
+
+
+Key = tuple[str, int, str]
+"""Rank, id and name of a module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,10 @@ class Stage:
     def is_last(self) -> bool:
         """After all passes."""
         return self.order[0] == 2
+
+    def read(self) -> Reading:
+        """The reading of the text. Raises UserError where it cannot be read."""
+        return read(SourceText(self.path, self.text)) if self.text else read_data(read_bytes(self.path), self.path)
 
     def words(self) -> str:
         """The stage for a reader: the pass after which it was written and its pipeline, or ``before optimizations``.
@@ -90,9 +102,8 @@ def read_folder(path: str) -> DumpFolder:
     """Sort the files of a folder, and of those below it, into modules and stages. No file is read here."""
     found = find_files([path])
     folder = DumpFolder(path, skipped=found.skipped)
-    modules: dict[tuple[str, int, str], DumpedModule] = {}
-    inside = [file for file in (*found.files, *found.skipped) if os.path.basename(file) in (LOWERED, OPTIONS)
-              and _FOLDER.fullmatch(os.path.basename(os.path.dirname(file)))]
+    modules: dict[Key, DumpedModule] = {}
+    inside = {file: key for file in (*found.files, *found.skipped) if (key := _key_of_folder(file, path)) is not None}
     for file in found.files:
         if file in inside:
             continue
@@ -103,8 +114,10 @@ def read_folder(path: str) -> DumpFolder:
         found_module, stage = placed
         module = modules.setdefault((found_module.rank, found_module.id, found_module.name), found_module)
         module.stages.append(stage)
-    _add_reports(modules, found.skipped)
-    _add_inside(modules, inside, path)
+    _add_reports(modules.values(), found.skipped)
+    for file, key in inside.items():
+        if key in modules:
+            modules[key].inside[os.path.basename(file)] = file
     folder.modules = sorted(modules.values(), key=lambda m: (m.rank, m.id))
     for module in folder.modules:
         module.stages.sort(key=lambda s: s.order)
@@ -116,8 +129,7 @@ def _by_xla(file: str, root: str) -> tuple[DumpedModule, Stage] | None:
     parts = _MODULE.fullmatch(os.path.basename(file))
     if parts is None:
         return None
-    rank = os.path.relpath(os.path.dirname(file), root)
-    module = DumpedModule(int(parts["id"]), parts["name"], "" if rank == "." else rank)
+    module = DumpedModule(int(parts["id"]), parts["name"], _rank(os.path.dirname(file), root))
     return module, Stage(file, parts["stage"], _order(parts["stage"]))
 
 
@@ -145,20 +157,22 @@ def reports_beside(path: str) -> dict[str, str]:
     return {kind: report for kind in REPORTS if os.path.isfile(report := f"{of}-{kind}.txt")}
 
 
-def _add_reports(modules: dict[tuple[str, int, str], DumpedModule], files: Iterable[str]) -> None:
-    by_path = {stem(stage.path): module for module in modules.values() for stage in module.stages}
+def _add_reports(modules: Iterable[DumpedModule], files: Iterable[str]) -> None:
+    by_path = {stem(stage.path): module for module in modules for stage in module.stages}
     for file in files:
         found = _REPORT.fullmatch(file)
         if found is not None and found["of"] in by_path:
             by_path[found["of"]].reports[found["kind"]] = file
 
 
-def _add_inside(modules: dict[tuple[str, int, str], DumpedModule], files: Iterable[str], path: str) -> None:
-    for file in files:
-        folder, name = os.path.split(file)
-        parts = _FOLDER.fullmatch(os.path.basename(folder))
-        if parts is not None:
-            rank = os.path.relpath(os.path.dirname(folder), path)
-            module = modules.get(("" if rank == "." else rank, int(parts["id"]), parts["name"]))
-            if module is not None:
-                module.inside[name] = file
+def _key_of_folder(file: str, root: str) -> Key | None:
+    """The module in whose own folder a file lies; None where it lies in none, or is none of the compiler's."""
+    folder, name = os.path.split(file)
+    parts = _FOLDER.fullmatch(os.path.basename(folder)) if name in (LOWERED, OPTIONS) else None
+    return (_rank(os.path.dirname(folder), root), int(parts["id"]), parts["name"]) if parts is not None else None
+
+
+def _rank(folder: str, root: str) -> str:
+    """The folder of a rank below the root; empty for the root itself."""
+    rank = os.path.relpath(folder, root)
+    return "" if rank == "." else rank

@@ -105,17 +105,13 @@ def _buffer(block: dict[str, str]) -> PeakBuffer:
     parameter = "entry parameter subshape" in block or "parameter" in block.get("allocation type", "").lower()
     return PeakBuffer(
         bytes=_size(block.get("size") or block["Size"]),
-        type=_without_layout(block.get("shape") or block.get("entry parameter subshape", "")),
+        type=re.sub(r"\{[^{}]*\}", "", block.get("shape") or block.get("entry parameter subshape", "")),  # without its layout
         label=block.get("xla label", ""),
         op_name=op_name[1] if op_name else "",
         source=f"{source[0][1]}:{source[1][1]}" if source[0] and source[1] else source[0][1] if source[0] else "",
         sort="parameter" if parameter else "temporary",
         padding=_size(block.get("extra memory due to padding", "0").partition(" ")[0]) or 0,
     )
-
-
-def _without_layout(type: str) -> str:
-    return re.sub(r"\{[^{}]*\}", "", type)
 
 
 def _size(text: str) -> int | None:

@@ -11,7 +11,7 @@ from irscope.analysis.survey import Survey
 from irscope.fleet.pool import map_files
 from irscope.formats.detect import called, read_data
 from irscope.graph import Reading, TensorType, TupleType, Type
-from irscope.source import Finding, Severity, UserError
+from irscope.source import Severity, UserError
 from irscope.source.budget import fresh_budget
 from irscope.source.files import read_bytes
 
@@ -78,8 +78,10 @@ def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> St
     for survey in surveys:
         ops.update(survey.ops)
     entries = [s.entry for s in surveys if s.entry is not None]
+    wrong = next((finding for finding in reading.findings if finding.severity is Severity.ERROR), None)
+    error = f"{wrong.place() or '1:1'}: {wrong.message}" if wrong is not None else "1:1: nothing was read"
     record = Stats(
-        file=file, format=reading.format, ok=reading.ok, error=None if reading.ok else _error_text(first_error(reading)),
+        file=file, format=reading.format, ok=reading.ok, error=None if reading.ok else error,
         graphs=sum(len(s.module.graphs) for s in surveys), nodes=sum(ops.values()), ops=dict(ops.most_common()),
         parameters=sum(len(entry.params) for entry in entries), parameter_bytes=sum(s.parameter_bytes() for s in surveys),
         flops=round(sum(s.totals.flops for s in surveys)), bytes=round(sum(s.totals.bytes for s in surveys)))
@@ -87,7 +89,6 @@ def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> St
     if cut is not None:  # what the missing part holds is unknown
         record["cut"] = CutStats(complete=len(cut.complete), entry=cut.entry)
         record["parameters"] = record["parameter_bytes"] = record["flops"] = record["bytes"] = None
-    wrong = first_error(reading)
     if not reading.ok and wrong is not None and wrong.help:
         record["help"] = wrong.help
     if signature:
@@ -95,16 +96,6 @@ def stats_of_reading(reading: Reading, file: str, signature: bool = False) -> St
         record["inputs"] = [_signature(v) for v in inputs(entry)]
         record["outputs"] = [_signature(v) for v in outputs(entry)]
     return record
-
-
-def first_error(reading: Reading) -> Finding | None:
-    """The first error in a text."""
-    return next((finding for finding in reading.findings if finding.severity is Severity.ERROR), None)
-
-
-def _error_text(error: Finding | None) -> str:
-    """``line:col: message``."""
-    return f"{error.place() or '1:1'}: {error.message}" if error is not None else "1:1: nothing was read"
 
 
 def _signature(value: EntryValue) -> SignatureValue:
@@ -115,11 +106,8 @@ def _signature(value: EntryValue) -> SignatureValue:
 
 
 def _error_of(error: UserError) -> str:
-    for finding in error.findings:
-        place = finding.place()
-        if place is not None:
-            return f"{place}: {finding.message}"
-    return f"1:1: {error.message}"
+    placed = next((finding for finding in error.findings if finding.place() is not None), None)
+    return f"{placed.place()}: {placed.message}" if placed is not None else f"1:1: {error.message}"
 
 
 def _failed(file: str, error: str, format: str | None = None, help: str = "") -> Stats:

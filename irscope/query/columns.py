@@ -41,10 +41,6 @@ def _rank(survey: Survey, graph: Graph, node: Node) -> float:
     return float(len(tensor.shape)) if tensor is not None else 0.0
 
 
-def _elements(survey: Survey, graph: Graph, node: Node) -> float:
-    return float(sum(leaf.elements for leaf in node.type.leaves() if isinstance(leaf, TensorType)))
-
-
 def _flops(survey: Survey, graph: Graph, node: Node) -> float:
     return survey.costs.flops(node, graph) if graph in survey.costs.graphs else 0.0
 
@@ -67,10 +63,6 @@ def _text(survey: Survey, graph: Graph, node: Node) -> str:
     return source.line(source.place(node.loc).line).strip() if node.loc >= 0 else ""
 
 
-def _times(survey: Survey, graph: Graph, node: Node) -> float:
-    return survey.calls.times.get(graph, 0.0)
-
-
 COLUMNS: dict[str, Column] = {c.name: c for c in (
     Column("op", "text", "the operator: dot, add, fusion", lambda s, g, n: n.op.name),
     Column("name", "text", "the node's name, without %", lambda s, g, n: n.name),
@@ -84,14 +76,15 @@ COLUMNS: dict[str, Column] = {c.name: c for c in (
     Column("text", "text", "the line of the text that defines it, with its attributes", _text),
     Column("calls", "text", "names of the bodies it calls", lambda s, g, n: ",".join(b.name for b in n.bodies)),
     Column("rank", "number", "number of dimensions of the (first) result", _rank),
-    Column("elements", "number", "elements of the result", _elements),
+    Column("elements", "number", "elements of the result",
+           lambda s, g, n: float(sum(leaf.elements for leaf in n.type.leaves() if isinstance(leaf, TensorType)))),
     Column("bytes", "number", "bytes of the result", lambda s, g, n: float(s.costs.size(n.type))),
     Column("flops", "number", "FLOPs of one run, bodies included", _flops),
     Column("traffic", "number", "bytes read and written by one run", _traffic),
     Column("intensity", "number", "FLOPs a byte of traffic", _intensity),
     Column("users", "number", "nodes that take its value", lambda s, g, n: float(len(s.users(g)[n.index]))),
     Column("operands", "number", "values that it takes", lambda s, g, n: float(len(n.operands))),
-    Column("times", "number", "how often it runs in one run of the module", _times),
+    Column("times", "number", "how often it runs in one run of the module", lambda s, g, n: s.calls.times.get(g, 0.0)),
     Column("level", "number", "length of the longest chain that ends here", lambda s, g, n: float(s.levels(g).level[n.index])),
     Column("line", "number", "line of the text", _line),
     Column("fused", "flag", "it stands inside a fusion", lambda s, g, n: g in s.calls.fused),

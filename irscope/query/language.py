@@ -13,6 +13,7 @@ Functions: ``near(NODE, 2)`` (``near(NODE, 2, tuples, fan-out)`` goes through th
 """
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ _TOKEN = re.compile(r"""
 _NUMBER = re.compile(r"([0-9.]+(?:e[+-]?\d+)?)([kKmMgGtT]i?)?(?:B|bytes|FLOPs?|flops?)?")
 _RADIUS = re.compile(r"[0-9]{1,9}")
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "=": operator.eq, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+"""Comparisons of numbers."""
 _FUNCTIONS = {"near": (1, 4), "deps": (1, 1), "uses": (1, 1), "path": (2, 2), "between": (2, 2), "dominators": (1, 2),
               "postdominators": (1, 1)}
 """The functions with their least and most arguments."""
@@ -172,13 +176,10 @@ class _Reader:
         except ValueError:
             raise self.fault(f"{value.text} is no number", token=value) from None
         ask = column.ask
-        tests: dict[str, Callable[[float], bool]] = {
-            "=": lambda x: x == limit, "==": lambda x: x == limit, "!=": lambda x: x != limit, "<": lambda x: x < limit,
-            "<=": lambda x: x <= limit, ">": lambda x: x > limit, ">=": lambda x: x >= limit}
-        if compare.text not in tests:
+        test = COMPARE.get(compare.text)
+        if test is None:
             raise self.fault(f"{column.name} is a number", "compare it with = != < <= > >=", compare)
-        test = tests[compare.text]
-        return lambda s, g, n: test(float(ask(s, g, n)))
+        return lambda s, g, n: test(float(ask(s, g, n)), limit)
 
     def _function(self, name: _Token) -> Test:
         arguments: list[_Token] = []

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from irscope.graph import Graph, Module, Node, Reading
+from irscope.graph import Graph, Module, Reading
 from irscope.source import Finding
 
 MAX_FINDINGS = 1000
@@ -29,7 +29,7 @@ def with_origins(reading: Reading) -> Reading:
 def _line(text: str, module: Module, graph: Graph, finding: Finding) -> str:
     """Where the node at a finding comes from: the last that begins before it, if it has the name or stands on the same line."""
     nodes = module.graphs.get(finding.graph, graph).nodes
-    at = bisect_right(nodes, finding.offset, key=_begin) - 1
+    at = bisect_right(nodes, finding.offset, key=lambda node: node.loc) - 1
     for node in nodes[max(0, at - MAX_BACK):at + 1][::-1]:
         if not node.synthetic and 0 <= node.loc <= finding.offset:
             if node.name != finding.node and "\n" in text[node.loc:finding.offset]:
@@ -37,7 +37,3 @@ def _line(text: str, module: Module, graph: Graph, finding: Finding) -> str:
             stack = module.call_stack(node)
             return str(stack[0]) if stack else ""
     return ""
-
-
-def _begin(node: Node) -> int:
-    return node.loc

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
+from irscope.analysis.calls import Calls
 from irscope.analysis.highlights import Highlight, Highlights, Leak
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
@@ -11,6 +13,7 @@ from irscope.render.units import bytes_, count, flops, percent, plural
 from irscope.render.view import Box, Drawing
 
 ARROW = " -> "
+T = TypeVar("T")
 
 
 def heading(found: Highlights) -> list[str]:
@@ -35,6 +38,30 @@ def sentence(one: Highlight | Leak) -> str:
 def names(one: Highlight) -> str:
     """``%a``, of an edge ``%a -> %b``."""
     return ARROW.join(f"%{node.name}" for node in one.nodes)
+
+
+def callers_of(calls: Calls, graph: Graph, node: Node) -> Iterator[tuple[Graph, Node]]:
+    """A node in its graph, what calls that graph, and so on."""
+    seen: set[Graph] = set()
+    while graph not in seen:
+        seen.add(graph)
+        yield graph, node
+        callers = calls.callers.get(graph)
+        if not callers:
+            return
+        graph, node = callers[0]
+
+
+def nearest(survey: Survey, graph: Graph, node: Node, shown: Callable[[Node], T | None]) -> T | None:
+    """What shows a node, or else the nearest of its users that is shown; None where none is."""
+    ring, seen = [node], {node}
+    while ring:
+        found = next((found for each in ring if (found := shown(each)) is not None), None)
+        if found is not None:
+            return found
+        ring = [user for each in ring for user in survey.users(graph)[each.index] if user not in seen]
+        seen.update(ring)
+    return None
 
 
 class Badges:
@@ -76,20 +103,10 @@ class Badges:
 
     def _box(self, graph: Graph, node: Node) -> Box | None:
         """The box that shows a node: its own, that of what calls it, or that of a user; None where none does."""
-        calls = self.survey.calls
-        while graph not in self._shown:
-            callers = calls.callers.get(graph)
-            if not callers:
-                return None
-            graph, node = callers[0]
-        box_of = self._shown[graph]
-        box = box_of(node)
-        ring, seen = [node], {node}
-        while box is None and ring:
-            ring = [user for each in ring for user in self.survey.users(graph)[each.index] if user not in seen]
-            seen.update(ring)
-            box = next((found for user in ring if (found := box_of(user)) is not None), None)
-        return box
+        shown = next(((at, caller) for at, caller in callers_of(self.survey.calls, graph, node) if at in self._shown), None)
+        if shown is None:
+            return None
+        return nearest(self.survey, *shown, self._shown[shown[0]])
 
 
 def as_json(found: Highlights) -> dict[str, object]:

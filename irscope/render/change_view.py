@@ -1,52 +1,20 @@
-"""The drawing of one side of a comparison: nodes that changed, coloured by the kind of the change, and their neighbours."""
+"""The drawing of a comparison: a box for a node that changed or is beside one that did, and both sides beside each other."""
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irscope.analysis.classes import drawn_class
 from irscope.graph import Node
-from irscope.render.labels import headline, inside_text, shape_text
-from irscope.render.svg import MARGIN, svg_text
-from irscope.render.units import short
-from irscope.render.view import Box, Drawing, Link, stub_crowds
-
-MAX_NAME = 34
+from irscope.render.labels import box_lines, headline
+from irscope.render.svg import MARGIN
+from irscope.render.view import Box
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedNode:
-    """A node of one side. ``change`` is the kind of its change, empty for a neighbour; ``partner`` is the number that it shares with its
-    partner on the other side, ``why`` what differs, ``inside`` the fusion that it is in."""
-
-    node: Node
-    change: str
-    partner: str
-    why: str = ""
-    inside: str = ""
-
-
-def change_view(title: str, nodes: Sequence[ChangedNode], edges: Sequence[tuple[int, int]], notes: Sequence[str] = ()) -> Drawing:
-    """The boxes of ``nodes`` and the links of ``edges``, pairs of their numbers."""
-    view = Drawing(title, notes=list(notes))
-    for one in nodes:
-        box = Box(headline(one.node), drawn_class(one.node), node=one.node, change=one.change, partner=one.partner)
-        box.lines = [text for text in (inside_text(one.node), shape_text(one.node), short(f"%{one.node.name}", MAX_NAME)) if text]
-        box.lines += [f"in {one.inside}"] if one.inside else []
-        said = f"\n{one.change}: {one.why}".rstrip(": ") if one.change else ""
-        box.tooltip = f"%{one.node.name} = {one.node.type} {one.node.op.name}{said}"
-        view.boxes.append(box)
-    counts: dict[tuple[int, int], int] = {}
-    for edge in edges:
-        counts[edge] = counts.get(edge, 0) + 1
-    view.links = [Link(view.boxes[a], view.boxes[b], n) for (a, b), n in counts.items()]
-    stub_crowds(view)
-    return view
-
-
-def change_svg(view: Drawing) -> str:
-    """One side as SVG."""
-    return svg_text(view, "change")
+def changed_box(node: Node, change: str, why: str, partner: str, inside: str) -> Box:
+    """The box of a node of one side. ``change`` is the kind of its change, empty for a neighbour, and ``why`` says what differs;
+    ``partner`` is the number that it shares with its partner on the other side, ``inside`` the fusion that it is in."""
+    lines = box_lines(node) + ([f"in {inside}"] if inside else [])
+    said = f"\n{change}: {why}".rstrip(": ") if change else ""
+    tooltip = f"%{node.name} = {node.type} {node.op.name}{said}"
+    return Box(headline(node), drawn_class(node), lines, node=node, tooltip=tooltip, change=change, partner=partner)
 
 
 def both_sides(before: str, after: str) -> str:

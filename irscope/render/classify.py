@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from irscope.analysis.calls import is_fusion
 from irscope.analysis.cost import FLOPS_PER_BYTE
@@ -56,12 +56,12 @@ def roofline_of(flops: float, bytes: float, is_open: bool = False) -> str:
     return "far below the ridge" if share < FAR else "below the ridge" if share < 1 else "above the ridge"
 
 
-def liveness_of(survey: Survey, graph: Graph, at: int | None = None) -> Category:
-    """The categories of the nodes of a graph while node number ``at`` runs (None: at the peak)."""
+def liveness_of(survey: Survey, graph: Graph) -> Category:
+    """The categories of the nodes of a graph at its peak."""
     life = survey.memory.graphs.get(graph)
-    place = at if at is not None else life.peak_at if life is not None else -1
-    if life is None or place < 0:
+    if life is None or life.peak_at < 0:
         return lambda node: "no buffer"
+    place = life.peak_at
 
     def category(node: Node) -> str:
         i = node.index
@@ -112,24 +112,23 @@ class Classifier:
 
     def put(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
         """Give the boxes of a graph their categories, and the sums of what they show."""
+        shown = ((node, box) for node in graph.nodes if (box := box_of(node)) is not None)  # read once, or not at all
         if self.color_by in ("cost", "bytes", "roofline"):
-            self._put_figures(graph, box_of)
+            self._put_figures(graph, shown)
         elif self.color_by == "fusion":
-            self._put_groups(graph, box_of)
+            self._put_groups(graph, shown)
         elif self.color_by == "numbers":
-            for node, box in ((node, box_of(node)) for node in graph.nodes if node in self.numbers):
-                if box is not None:
+            for node, box in shown:
+                if node in self.numbers:
                     box.number = (box.number or 0.0) + self.numbers[node]
         category = self.of(graph)
         if category is None or self.palette is None:
             return
         found: dict[Box, Counter[str]] = defaultdict(Counter)
-        for node in graph.nodes:
-            box = box_of(node)
-            if box is not None:
-                found[box][category(node)] += 1 + self.survey.costs.size(node.type)
+        for node, box in shown:
+            found[box][category(node)] += 1 + self.survey.costs.size(node.type)
         for box, counted in found.items():
-            box.category = shown(self.palette, counted)
+            box.category = shown_category(self.palette, counted)
         if self.color_by == "liveness":
             self._put_live(graph, box_of)
 
@@ -139,33 +138,30 @@ class Classifier:
             known = self._layouts[id(node.type)] = layout_of(node.type)
         return known
 
-    def _put_figures(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
+    def _put_figures(self, graph: Graph, shown: Iterable[tuple[Node, Box]]) -> None:
         costs = self.survey.costs
         reached = graph in costs.graphs  # what the entry does not reach has no figures
         sums: dict[Box, tuple[float, float, bool]] = {}
-        for node in graph.nodes:
-            box = box_of(node)
-            if box is not None:
-                flops, moved, is_open = sums.get(box, (0.0, 0.0, False))
-                sums[box] = (flops + costs.flops(node, graph), moved + costs.traffic(node, graph),
-                             is_open or costs.is_open(node, graph)) if reached else (0.0, 0.0, True)
+        for node, box in shown:
+            flops, moved, is_open = sums.get(box, (0.0, 0.0, False))
+            sums[box] = (flops + costs.flops(node, graph), moved + costs.traffic(node, graph),
+                         is_open or costs.is_open(node, graph)) if reached else (0.0, 0.0, True)
         times = self.survey.calls.times.get(graph, 1.0)
         for box, (flops, moved, is_open) in sums.items():
             box.bytes, box.is_open = moved * times, is_open
             if self.color_by == "roofline":
                 box.category = roofline_of(flops, moved, is_open)
 
-    def _put_groups(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
+    def _put_groups(self, graph: Graph, shown: Iterable[tuple[Node, Box]]) -> None:
         """Number the kernels of the plan, or the fusions of the text, in the order of the text."""
         if self._groups is None:
             names = self._kernels() if self.plan else self._fusions()
             self._groups = {key: (number, name) for number, (key, name) in enumerate(dict(names).items())}
-        for node in graph.nodes:
-            box = box_of(node)
-            if box is None or box.node is not node:
+        for node, box in shown:
+            if box.node is not node:
                 continue
-            kernels = self.plan.kernels.get(node, ())
             if self.plan:
+                kernels = self.plan.kernels.get(node, ())
                 key = kernels[0] if len(kernels) == 1 else ""
             else:
                 key = node.bodies[0].name if is_fusion(node) and node.bodies else graph.name
@@ -194,6 +190,6 @@ class Classifier:
             box.lines.append(f"{bytes_(size)} alive at the peak")
 
 
-def shown(palette: Palette, counted: Mapping[str, int]) -> str:
+def shown_category(palette: Palette, counted: Mapping[str, int]) -> str:
     """The category that a box shows of those of its nodes."""
     return next((name for name in palette.first if name in counted), None) or max(counted, key=lambda name: counted[name])

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.formats.inductor.compilation import Compilation
+from irscope.formats.inductor.recorded_kernels import RecordedKernel
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, plural, short
 
@@ -13,35 +13,25 @@ SHOWN_KERNELS = 12
 SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class KernelRow:
-    """A call of a kernel: its scheduler nodes, its nodes of the FX graph, how it is launched, and lines of the user's program."""
-
-    name: str
-    kind: str
-    ops: tuple[str, ...]
-    nodes: tuple[str, ...]
-    launch: str = ""
-    sources: tuple[str, ...] = ()
-
-
-def kernel_lines(title: str, rows: Sequence[KernelRow], paint: Paint) -> Iterator[str]:
-    """The kernels in the order of the calls."""
-    if not rows:
+def kernel_lines(title: str, kernels: Sequence[RecordedKernel], lines: Mapping[str, str], paint: Paint) -> Iterator[str]:
+    """The kernels in the order of the calls. ``lines`` are those of the user's program, by the nodes of the FX graph."""
+    if not kernels:
         return
-    fused = sum(row.kind == "fused" for row in rows)
+    fused = sum(kernel.kind == "fused" for kernel in kernels)
     yield paint("kernels", "bold") + paint(f"  as Inductor recorded them for {title}", "dim")
-    yield f"  {plural(fused, 'fused kernel')}, {plural(len(rows) - fused, 'extern call')}"
+    yield f"  {plural(fused, 'fused kernel')}, {plural(len(kernels) - fused, 'extern call')}"
     name = max(24, (paint.width - 24) // 2)
-    for row in rows[:SHOWN_KERNELS]:
-        what = ", ".join(row.nodes) or ", ".join(row.ops)
-        line = f"  {short(row.name, name):<{name}} {len(row.ops):>3} ops  "
+    for kernel in kernels[:SHOWN_KERNELS]:
+        ops = list(dict.fromkeys(kernel.ops))
+        what = ", ".join(kernel.nodes) or ", ".join(ops)
+        line = f"  {short(kernel.call.kernel, name):<{name}} {len(ops):>3} ops  "
         yield line + paint(short(what, max(20, paint.width - len(line))), "dim")
-        said = " ".join(part for part in (row.launch, "from " + ", ".join(row.sources[:2]) if row.sources else "") if part)
+        sources = list(dict.fromkeys(lines[node] for node in kernel.nodes if node in lines))
+        said = " ".join(filter(None, (str(kernel.source or ""), "from " + ", ".join(sources[:2]) if sources else "")))
         if said:
             yield paint(f"  {'':<{name}}          {short(said, max(20, paint.width - name - 13))}", "dim")
-    if len(rows) > SHOWN_KERNELS:
-        yield paint(f"  and {plural(len(rows) - SHOWN_KERNELS, 'further call')}", "dim")
+    if len(kernels) > SHOWN_KERNELS:
+        yield paint(f"  and {plural(len(kernels) - SHOWN_KERNELS, 'further call')}", "dim")
 
 
 def refusal_lines(reasons: Sequence[str], paint: Paint) -> Iterator[str]:
@@ -53,12 +43,13 @@ def refusal_lines(reasons: Sequence[str], paint: Paint) -> Iterator[str]:
         yield f"  {times:>5}  {short(reason, paint.width - 10)}"
 
 
-def saved_lines(total: int, largest: Sequence[tuple[str, int]], paint: Paint) -> Iterator[str]:
-    """The memory that lives until the backward pass, and its largest tensors."""
+def saved_lines(saved: Sequence[tuple[str, int]], paint: Paint) -> Iterator[str]:
+    """The memory that lives until the backward pass, and its largest tensors, which come first."""
+    total = sum(size for _, size in saved)
     if not total:
         return
     yield paint("saved for backward", "bold") + f"  {bytes_(total)} beside inputs and parameters"
-    for name, size in largest[:SHOWN]:
+    for name, size in saved[:SHOWN]:
         yield f"  {bytes_(size):>9}  {name}"
 
 

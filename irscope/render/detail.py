@@ -15,14 +15,13 @@ from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement, Parameter
 from irscope.render.badges import Badges
 from irscope.render.classify import Classifier
-from irscope.render.folding import MANY_PARAMETERS, Fold, folding, n_boxes, text_of
+from irscope.render.folding import MANY_PARAMETERS, Fold, folding, text_of
 from irscope.render.kernel_plan import StoredEdge
-from irscope.render.labels import headline, inside_text, shape_text
+from irscope.render.labels import box_lines, headline, name_text
 from irscope.render.marks import Marks
-from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, stub_crowds
+from irscope.render.units import bytes_, flops, plural
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxLink, BoxOptions, Drawing, count_inputs, stub_crowds
 
-MAX_NAME = 34
 MAX_INPUTS = 5
 MAX_RESULTS = 4
 """The numbers of more results of one node are not listed."""
@@ -58,7 +57,7 @@ def detail_view(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
 
 def fits(graph: Graph, max_boxes: int) -> bool:
     """Whether a graph can be drawn node by node in so many boxes."""
-    return n_boxes(graph, folding(graph, len(graph.params) > MANY_PARAMETERS)) <= max_boxes
+    return folding(graph, len(graph.params) > MANY_PARAMETERS).count(Fold.BOX) <= max_boxes
 
 
 class _Detail:
@@ -66,19 +65,18 @@ class _Detail:
         self.survey, self.options = survey, options
         self.view = Drawing(f"{survey.module.name} / {graph.name}" if graph is survey.entry else graph.name)
         picked = set(options.picked) if options.picked is not None else None
-        whole = n_boxes(graph, folding(graph, False)) if picked is None else len(picked)
+        whole = folding(graph, False).count(Fold.BOX) if picked is None else len(picked)
         many = len(graph.params) > MANY_PARAMETERS and whole > 24 and picked is None
         top = _Place(graph, folding(graph, many), None, picked=picked)
-        if picked is not None:
-            for node in picked:
-                if node.op is not hlo.constant:
-                    top.folds[node.index] = Fold.BOX if node is options.centre or node.op is not hlo.tuple else top.folds[node.index]
+        for node in picked or ():
+            if node.op is not hlo.constant and (node is options.centre or node.op is not hlo.tuple):
+                top.folds[node.index] = Fold.BOX
         self._places = [top]
         self._fill(top)
         self._open_bodies(top)
         if picked is None and len(self.view.boxes) < MIN_BOXES:
             self._open_code(top)
-        links: dict[tuple[Box, Box], Link] = {}
+        links: dict[tuple[Box, Box], BoxLink] = {}
         for place in self._places:
             self._link(place, links)
         self.view.links = list(links.values())
@@ -93,9 +91,7 @@ class _Detail:
         badges.put(places)
         stub_crowds(self.view)
         badges.join(self.view)
-        for box in self.view.boxes:
-            if len(box.inputs) > MAX_INPUTS:
-                box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
+        count_inputs(self.view, MAX_INPUTS)
         if picked is not None:
             left = sum(1 for node in graph.nodes if node not in picked and not node.synthetic)
             self.view.notes.append(f"{plural(left, 'node')} of {graph.name} not shown; dashed boxes have operands among them")
@@ -118,8 +114,8 @@ class _Detail:
                 continue
             if place.parent is not None and node.op is hlo.parameter and _is_inlined(place.caller):
                 continue
-            box = Box(headline(node), drawn_class(node), cluster=place.cluster, node=node, graph=graph, key=f"{graph.name}/{node.name}")
-            box.lines = [t for t in (inside_text(node), shape_text(node), short(f"%{node.name}", MAX_NAME)) if t]
+            box = Box(headline(node), drawn_class(node), cluster=place.cluster, node=node, key=f"{graph.name}/{node.name}")
+            box.lines = box_lines(node)
             if cost is not None:
                 work, moved = survey.costs.flops(node, graph), survey.costs.traffic(node, graph)
                 box.cost = estimate(work, moved) * survey.calls.times.get(graph, 1.0)
@@ -139,10 +135,9 @@ class _Detail:
         if len(kernels) > 1:
             box.lines.append(f"in {len(kernels)} kernels")
         elif kernels:
-            box.kernel = kernels[0]
-            cluster = place.kernels.get(box.kernel)
+            cluster = place.kernels.get(kernels[0])
             if cluster is None:
-                cluster = place.kernels[box.kernel] = BoxFrame(f"kernel of %{short(box.kernel, MAX_NAME)}", place.cluster, "fusion")
+                cluster = place.kernels[kernels[0]] = BoxFrame(f"kernel of {name_text(kernels[0])}", place.cluster, "fusion")
                 self.view.clusters.append(cluster)
             box.cluster = cluster
 
@@ -150,13 +145,12 @@ class _Detail:
         """Open bodies while boxes are left, the costliest caller first; fusions when all of them fit, for a drawing of one kind."""
         survey = self.survey
         fused = [n.bodies[0] for n in top.graph.nodes if n.index in top.boxes and is_fusion(n) and n.bodies]
-        inside = sum(n_boxes(body, folding(body, True)) for body in fused)
+        inside = sum(folding(body, True).count(Fold.BOX) for body in fused)
         fusions = len(self.view.boxes) + inside <= self.options.max_boxes
-        todo = [top]
-        depth = {top: 0}
+        todo = [(top, 0)]
         while todo:
-            place = todo.pop(0)
-            if self.options.depth is not None and depth[place] >= self.options.depth:
+            place, depth = todo.pop(0)
+            if self.options.depth is not None and depth >= self.options.depth:
                 continue
             callers = [n for n in place.graph.nodes if n.index in place.boxes and n.bodies and body_use(n) is not BodyUse.ELEMENT
                        and (fusions or not is_fusion(n))]
@@ -166,11 +160,9 @@ class _Detail:
                     if caller.index not in place.boxes:
                         break  # the frame of its first body stands for it
                     folds = folding(body, False)
-                    if len(self.view.boxes) + n_boxes(body, folds) > self.options.max_boxes:
+                    if len(self.view.boxes) + folds.count(Fold.BOX) > self.options.max_boxes:
                         continue
-                    inner = self._open(place, caller, body, folds)
-                    depth[inner] = depth[place] + 1
-                    todo.append(inner)
+                    todo.append((self._open(place, caller, body, folds), depth + 1))
 
     def _open_code(self, top: _Place) -> None:
         """Open the scalar code of the largest operator: a program of few steps is about that."""
@@ -183,10 +175,10 @@ class _Detail:
         outer = place.boxes[caller.index]
         trips = self.survey.calls.trips.get(caller)
         if _is_inlined(caller):
-            title = f"{outer.title}  %{short(caller.name, MAX_NAME)}"
+            title = f"{outer.title}  {name_text(caller.name)}"
         else:
             title = body.name + (f" x{trips}" if trips is not None and body is caller.bodies[-1] else "")
-        cluster = BoxFrame(title, place.cluster, caller.op.work, key=f"{place.graph.name}/{caller.name}/{body.name}")
+        cluster = BoxFrame(title, place.cluster, caller.op.work)
         self.view.clusters.append(cluster)
         inner = _Place(body, folds, cluster, place, caller)
         self._places.append(inner)
@@ -199,7 +191,7 @@ class _Detail:
             del place.boxes[caller.index]
         return inner
 
-    def _link(self, place: _Place, links: dict[tuple[Box, Box], Link]) -> None:
+    def _link(self, place: _Place, links: dict[tuple[Box, Box], BoxLink]) -> None:
         for node in place.graph.nodes:
             box = place.boxes.get(node.index)
             if box is None:
@@ -216,14 +208,14 @@ class _Detail:
                 if inner.parent is place and inner.caller is node and not _is_inlined(node):
                     for param in inner.graph.params:
                         if param.index in inner.boxes:
-                            link = Link(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
+                            link = BoxLink(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
                             links.setdefault((box, link.target), link)
 
-    def _add(self, links: dict[tuple[Box, Box], Link], source: Box, target: Box, value: Node, stored: StoredEdge | None) -> None:
+    def _add(self, links: dict[tuple[Box, Box], BoxLink], source: Box, target: Box, value: Node, stored: StoredEdge | None) -> None:
         if source is target:
             return
         size = bytes_of(value.type)
-        link = links.setdefault((source, target), Link(source, target, 0, 0))
+        link = links.setdefault((source, target), BoxLink(source, target, 0, 0))
         link.n += 1
         link.bytes += size
         if stored is not None and stored not in link.stored:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from irscope.lazy import LazyModule
 from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
-from irscope.render.theme import Most, Theme, box_colours, class_colours, legend, theme
+from irscope.render.theme import Theme, box_colours, class_colours, legend, most_of, theme
 from irscope.render.units import short
-from irscope.render.view import Box, BoxFrame, Drawing, Link
+from irscope.render.view import Box, BoxFrame, BoxLink, Drawing
 from irscope.source import UserError
 from irscope.source.visible import markup, visible
 
@@ -31,7 +31,6 @@ LEGEND = 13
 MAX_HEADING, MAX_LINE, MAX_TIP = 400, 120, 4000
 """Characters of a line above the drawing, of any other line, and of a tooltip: longer ones are cut. Graphviz refuses labels and strings
 from 16 KiB on."""
-FORMATS = ("svg", "png", "pdf")
 
 
 def dot_text(view: Drawing, color_by: str = "class", dark: bool = False) -> str:
@@ -44,8 +43,6 @@ def draw(text: str, format: str) -> bytes:
 
     Raises UserError where neither is there, or where the drawing takes too long.
     """
-    if format not in FORMATS:
-        raise ValueError(f"{format} is none of {FORMATS}")
     if shutil.which("dot"):
         return _by_program(text, format)
     if has_wheel():
@@ -123,7 +120,7 @@ def _boxes(view: Drawing, names: dict[Box, str], color_by: str, colours: Theme) 
         inside.setdefault(box.cluster, []).append(box)
     for frame in view.clusters:
         below.setdefault(frame.parent, []).append(frame)
-    most = Most.of(view.boxes)
+    most = most_of(view.boxes, color_by)
     number = 0
     stack: list[tuple[BoxFrame | None, bool, int]] = [(None, False, 0)]
     while stack:
@@ -160,7 +157,7 @@ def _box_attributes(box: Box, colours: Colours) -> str:
             f' fontcolor="{colours.text}"{wide}{tip}{ident}]')
 
 
-def _link_attributes(link: Link, colours: Theme) -> str:
+def _link_attributes(link: BoxLink, colours: Theme) -> str:
     # From 1 for scalars to 4 for a gibibyte: the big tensors are what a reader looks for.
     width = 1.0 if link.bytes < 1024 else min(4.0, 1.0 + (log2(link.bytes) - 10) * 0.15)
     parts = [f"penwidth={width:.2g}"]

@@ -1,8 +1,7 @@
 """From a choice of nodes to a finished drawing: node by node where that fits, an overview of sections elsewhere."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from irscope.analysis.calls import BodyUse, body_use
 from irscope.analysis.highlights import Highlights, highlights
@@ -13,51 +12,30 @@ from irscope.render.badges import heading
 from irscope.render.classify import peak_words
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
-from irscope.render.kernel_plan import KernelPlan
 from irscope.render.overview import MAX_OVERVIEW, overview
 from irscope.render.room import screens_of
 from irscope.render.svg import svg_text
 from irscope.render.units import bytes_, plural
-from irscope.render.view import MAX_BOXES, MIN_BOXES, BoxOptions, Drawing
+from irscope.render.view import MIN_BOXES, BoxOptions, Drawing
 from irscope.source import UserError
 
 MANY_SCREENS = 1.2
 """A first view of a whole program is not drawn node by node where that fills more screens than this."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawingOptions:
-    """How to draw: what the colours mean, on which ground, how many boxes at most, how deep to open.
-
-    The kernels of ``plan`` are framed, and the edges marked that it does not fuse. ``changes`` and ``numbers`` are of nodes, ``note`` is
-    written below the title.
-    """
-
-    color_by: str = "class"
-    dark: bool = False
-    max_boxes: int | None = None
-    depth: int | None = None
-    plan: KernelPlan = field(default_factory=KernelPlan)
-    changes: Mapping[Node, str] = field(default_factory=dict)
-    numbers: Mapping[Node, float] = field(default_factory=dict)
-    note: str = ""
-
-
-def view_of(reading: Reading, choice: Choice, options: DrawingOptions) -> Drawing:
-    """The boxes and links of a choice."""
-    limit = options.max_boxes or MAX_BOXES
+def view_of(reading: Reading, choice: Choice, options: BoxOptions) -> Drawing:
+    """The boxes and links of a choice, which the options do not name yet."""
+    limit = options.max_boxes
     found = highlights(choice.survey) if choice.picked is None and choice.graph is choice.survey.entry else Highlights()
     if choice.picked is not None and len(choice.picked) > limit:
         raise UserError(f"{len(choice.picked):,} nodes are too many to read in a drawing (the limit is {limit})",
                         "a smaller --radius, a narrower --where, or --max-nodes N; --format tree lists them")
-    given = BoxOptions(limit, generous=options.max_boxes is not None, depth=options.depth, picked=choice.picked, centre=choice.centre,
-                       findings=reading.findings, plan=options.plan, highlights=found, color_by=options.color_by, changes=options.changes,
-                       numbers=options.numbers)
+    given = replace(options, picked=choice.picked, centre=choice.centre, findings=reading.findings, highlights=found)
     view = _detailed(choice, given) if choice.picked is not None or fits(choice.graph, limit) else None
     if view is not None and options.plan:
         view.notes.insert(0, f"frames are kernels under {options.plan.name}")
     if view is None:
-        view = overview(choice.survey, choice.graph, replace(given, max_boxes=options.max_boxes or MAX_OVERVIEW))
+        view = overview(choice.survey, choice.graph, given if options.generous else replace(given, max_boxes=MAX_OVERVIEW))
         if options.plan:
             view.notes.append(f"sections count the kernels of {options.plan.name}; --around NODE, --where or --max-nodes frame them")
     if options.plan.edges:
@@ -96,7 +74,7 @@ def _largest(graph: Graph) -> Node | None:
     return max(callers, key=lambda node: len(node.bodies[0].nodes), default=None)
 
 
-def drawing(reading: Reading, choice: Choice, format: str, options: DrawingOptions) -> bytes:
+def drawing(reading: Reading, choice: Choice, format: str, options: BoxOptions) -> bytes:
     """The file of a drawing: ``dot``, ``svg``, ``png`` or ``pdf``. SVG is drawn by our own layout where there is no graphviz."""
     view = view_of(reading, choice, options)
     if format == "svg" and not can_draw():

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from irscope.query.stages import Figures, StageChange
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, plural, short
 
@@ -19,28 +20,9 @@ class ModuleRow:
     title: str
     stages: int
     first_nodes: int | None
-    nodes: int
-    kernels: float
-    fusions: float
-    flops: float
-    bytes: float
+    figures: Figures
     copies: int = 1
     chosen: bool = False
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """One stage of a compilation, and what changed since the stage before."""
-
-    words: str
-    nodes: int
-    kernels: float
-    fusions: float
-    bytes: float
-    came: Mapping[str, int] = field(default_factory=dict)
-    went: Mapping[str, int] = field(default_factory=dict)
-    error: str = ""
 
 
 def module_lines(rows: Sequence[ModuleRow], paint: Paint) -> Iterator[str]:
@@ -49,18 +31,18 @@ def module_lines(rows: Sequence[ModuleRow], paint: Paint) -> Iterator[str]:
     header = f"  {'module':<{name}}{'stages':>7}{'nodes':>16}{'kernels':>9}{'fusions':>8}{'work':>11}{'traffic':>9}"
     yield paint(header, "bold")
     for row in rows:
-        mark = ">" if row.chosen else " "
+        mark, figures = ">" if row.chosen else " ", row.figures
         title = row.title + (f" {paint.times}{row.copies}" if row.copies > 1 else "")
-        if row.error:
-            yield f"{mark} {short(title, name):<{name}}" + paint(f"  {row.error}", "red")
+        if figures.error:
+            yield f"{mark} {short(title, name):<{name}}" + paint(f"  {figures.error}", "red")
             continue
-        nodes = f"{count(row.first_nodes)} {paint.to} {count(row.nodes)}" if row.first_nodes is not None else count(row.nodes)
-        line = (f"{mark} {short(title, name):<{name}}{row.stages:>7}{nodes:>16}{count(row.kernels):>9}{count(row.fusions):>8}"
-                f"{flops(row.flops):>11}{bytes_(row.bytes):>9}")
+        nodes = (f"{count(row.first_nodes)} {paint.to} " if row.first_nodes is not None else "") + count(figures.nodes)
+        line = (f"{mark} {short(title, name):<{name}}{row.stages:>7}{nodes:>16}{count(figures.kernels):>9}{count(figures.fusions):>8}"
+                f"{flops(figures.flops):>11}{bytes_(figures.bytes):>9}")
         yield paint(line, "bold") if row.chosen else line
 
 
-def timeline_lines(rows: Sequence[StepRow], paint: Paint, title: str = "after", every: bool = False) -> Iterator[str]:
+def timeline_lines(rows: Sequence[StageChange], paint: Paint, title: str = "after", every: bool = False) -> Iterator[str]:
     """What each pass changed; stages that changed no operator are counted, and listed only where ``every`` one is requested.
 
     ``title`` stands above their names.
@@ -71,22 +53,24 @@ def timeline_lines(rows: Sequence[StepRow], paint: Paint, title: str = "after", 
     yield paint(header, "bold")
     silent = 0
     for i, row in enumerate(rows):
-        if row.error:
-            yield f"  {short(row.words, name):<{name}}" + paint(f"  {row.error}", "red")
+        figures = row.figures
+        if figures.error:
+            yield f"  {short(row.words, name):<{name}}" + paint(f"  {figures.error}", "red")
             continue
         if i and not row.came and not row.went and i < len(rows) - 1 and not every:
             silent += 1
             continue
         words = row.words if len(row.words) <= name - 1 else row.words[:name - 3] + ".."
-        line = f"  {words:<{name}}{count(row.nodes):>7}{count(row.kernels):>8}{count(row.fusions):>8}{bytes_(row.bytes):>10}"
+        kernels, fusions = count(figures.kernels), count(figures.fusions)
+        line = f"  {words:<{name}}{count(figures.nodes):>7}{kernels:>8}{fusions:>8}{bytes_(figures.bytes):>10}"
         yield (line + "  " + _changes(row, paint, paint.width - len(line) - 2)).rstrip()
     if silent:
         yield paint(f"  {plural(silent, 'stage')} changed no operator", "dim")
 
 
-def _changes(row: StepRow, paint: Paint, space: int) -> str:
-    parts = [(f"+{n} {op}", "green") for op, n in Counter(row.came).most_common() if op not in _PLUMBING]
-    parts += [(f"-{n} {op}", "red") for op, n in Counter(row.went).most_common() if op not in _PLUMBING]
+def _changes(row: StageChange, paint: Paint, space: int) -> str:
+    parts = [(f"+{n} {op}", "green") for op, n in row.came.most_common() if op not in _PLUMBING]
+    parts += [(f"-{n} {op}", "red") for op, n in row.went.most_common() if op not in _PLUMBING]
     parts.sort(key=lambda part: -int(part[0].split()[0][1:]))
     shown: list[str] = []
     used = 0
@@ -113,8 +97,7 @@ def fusion_lines(before: int | None, kinds: Mapping[str, int], inside: int, alon
         yield "  alone: " + short(", ".join(f"{op} {n}" for op, n in Counter(alone).most_common(8)), paint.width - 10)
 
 
-def memory_lines(sizes: Mapping[str, int], largest: Sequence[tuple[str, int, str]], paint: Paint,
-                 report: str = "buffer-assignment report") -> Iterator[str]:
+def memory_lines(sizes: Mapping[str, int], largest: Sequence[tuple[str, int, str]], paint: Paint, report: str) -> Iterator[str]:
     """The compiler's own account: bytes by sort of allocation (or by memory space), and the largest values."""
     total = sum(sizes.values())
     yield paint("memory", "bold") + paint(f"  as XLA assigned it ({report})", "dim")

@@ -19,7 +19,7 @@ _DISGUISES = sets.hlo("broadcast reshape bitcast convert") | sets.relay("reshape
 
 
 class Fold(Enum):
-    """What becomes of a node in a drawing."""
+    """What becomes of a node in a drawing. The page has the first letters of the values."""
 
     BOX = "box"      # drawn
     TEXT = "text"    # written into its users
@@ -64,7 +64,3 @@ def text_of(node: Node) -> str:
     if node.op is hlo.parameter:
         return short(f"{node.name} {describe_type(node.type)}", MAX_TEXT)
     return short(literal_text(node), MAX_TEXT)
-
-
-def n_boxes(graph: Graph, folds: list[Fold]) -> int:
-    return sum(fold is Fold.BOX for fold in folds)

@@ -19,7 +19,7 @@ from irscope.render.categories import GROUPS, PALETTES, Palette
 from irscope.render.kernel_plan import KernelPlan
 from irscope.render.labels import work_title
 from irscope.render.page_data import page_data
-from irscope.render.page_memory import OutOfMemoryRows, memory_data
+from irscope.render.page_memory import memory_data
 from irscope.render.page_plans import plan_data
 from irscope.render.page_stages import PageStage, stage_data
 from irscope.render.paint import Paint
@@ -52,7 +52,7 @@ class PageOptions:
     numbers: Sequence[tuple[str, str]] = ()
     changes: Mapping[Node, str] | None = None
     note: str = ""
-    oom: OutOfMemoryRows | None = None
+    oom: Mapping[str, object] | None = None
     color_by: str = "class"
     dark: bool = False
     stages: Sequence[PageStage] = ()
@@ -125,5 +125,4 @@ def _costly(one: Costly, survey: Survey) -> list[object]:
 
 def _theme(theme: Theme) -> dict[str, object]:
     return {"background": theme.background, "text": theme.text, "faint": theme.faint, "edge": theme.edge, "stored": theme.stored,
-            "cluster": theme.cluster,
-            "border": theme.cluster_border, "classes": {name: [c.fill, c.border, c.text] for name, c in theme.classes.items()}}
+            "cluster": theme.cluster, "border": theme.cluster_border, "classes": {name: astuple(c) for name, c in theme.classes.items()}}

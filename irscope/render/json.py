@@ -20,7 +20,7 @@ VERSION = 1
 OF_ENTRY = ("depth", "width", "critical_nodes", "critical_share", "parameter_bytes", "flops", "bytes_read", "bytes_written", "kernels",
             "fusions", "peak_bytes", "peak_at")
 """Figures of a run of the entry: null where the text was cut off, because what is missing is not known."""
-Chosen = tuple[Survey, Graph, set[Node] | None]
+Chosen = tuple[Survey, set[Node] | None]
 
 
 def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], more: Mapping[str, object] | None = None) -> None:
@@ -31,9 +31,9 @@ def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], more:
     head = {"version": VERSION, "file": reading.source.name, "format": reading.format, "ok": reading.ok,
             "findings": [_finding(f) for f in reading.findings]}
     stream.write(_open(head) + ', "modules": [')
-    for i, (survey, graph, picked) in enumerate(chosen):
+    for i, (survey, picked) in enumerate(chosen):
         stream.write((", " if i else "") + "\n")
-        for piece in _module(survey, graph, picked):
+        for piece in _module(survey, picked):
             stream.write(piece)
     stream.write("\n]")
     for key, value in (more or {}).items():
@@ -41,7 +41,7 @@ def write_json(stream: TextIO, reading: Reading, chosen: Sequence[Chosen], more:
     stream.write("}\n")
 
 
-def _module(survey: Survey, graph: Graph, picked: set[Node] | None) -> Iterator[str]:
+def _module(survey: Survey, picked: set[Node] | None) -> Iterator[str]:
     module, summary = survey.module, _summary(summarise(survey))
     head: dict[str, Any] = {"name": module.name, "entry": module.entry or None, "summary": summary}
     if module.cut is not None:

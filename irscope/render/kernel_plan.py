@@ -56,12 +56,10 @@ class KernelPlan:
     edges: Sequence[StoredEdge] = ()
     why: str = ""
     remarks: Sequence[str] = ()
-    _by_ends: dict[tuple[Node, Node], StoredEdge] = field(init=False, default_factory=dict)
+    _by_ends: dict[tuple[Node | None, Node | None], StoredEdge] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for edge in self.edges:
-            if edge.producer is not None and edge.consumer is not None:
-                self._by_ends.setdefault((edge.producer, edge.consumer), edge)
+        self._by_ends = {(edge.producer, edge.consumer): edge for edge in reversed(self.edges)}  # of several the first counts
 
     def __bool__(self) -> bool:
         return bool(self.name)

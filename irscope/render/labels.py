@@ -20,6 +20,7 @@ _PLUMBING = hlo.named("parameter constant tuple get-tuple-element bitcast")
 _CONTROL = hlo.named("fusion while conditional")
 MAX_LITERAL = 24
 MAX_SHAPE = 48
+MAX_NAME = 34
 
 
 def headline(node: Node) -> str:
@@ -47,6 +48,16 @@ def inside_text(node: Node) -> str:
 def shape_text(node: Node) -> str:
     """The type, without layouts, cut where it is long."""
     return short(describe_type(node.type), MAX_SHAPE)
+
+
+def name_text(name: str) -> str:
+    """``%add.3``, cut where it is long."""
+    return short(f"%{name}", MAX_NAME)
+
+
+def box_lines(node: Node) -> list[str]:
+    """The lines of a box below its title: what a fusion does, the type, the name."""
+    return [text for text in (inside_text(node), shape_text(node), name_text(node.name)) if text]
 
 
 def literal_text(node: Node) -> str:

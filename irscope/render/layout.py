@@ -1,7 +1,7 @@
 """A layered layout of boxes, so that a drawing needs no graphviz: rows by dependence, few crossings, straight long lines."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 SWEEPS = 8
@@ -149,14 +149,19 @@ def _order(graph: _Graph, rows: list[list[int]]) -> None:
     for row in rows:
         for i, node in enumerate(row):
             place[node] = float(i)
-    for sweep in range(SWEEPS):
+    for row, means in _sweeps(graph, rows, SWEEPS, place):
+        row.sort(key=means.__getitem__)
+        for i, node in enumerate(row):
+            place[node] = float(i)
+
+
+def _sweeps(graph: _Graph, rows: list[list[int]], sweeps: int, at: list[float]) -> Iterator[tuple[list[int], dict[int, float]]]:
+    """Each row, down and up in turn, with the mean place of the neighbours of its nodes in the row before. ``at`` changes meanwhile."""
+    for sweep in range(sweeps):
         down = sweep % 2 == 0
+        near = graph.up if down else graph.down
         for row in rows if down else rows[::-1]:
-            near = graph.up if down else graph.down
-            mean = {node: sum(place[o] for o in near[node]) / len(near[node]) if near[node] else place[node] for node in row}
-            row.sort(key=mean.__getitem__)
-            for i, node in enumerate(row):
-                place[node] = float(i)
+            yield row, {node: sum(at[o] for o in near[node]) / len(near[node]) if near[node] else at[node] for node in row}
 
 
 def _columns(graph: _Graph, rows: list[list[int]]) -> list[float]:
@@ -167,11 +172,8 @@ def _columns(graph: _Graph, rows: list[list[int]]) -> list[float]:
         for node in row:
             x[node] = at + graph.widths[node] / 2
             at += graph.widths[node] + GAP_X
-    for sweep in range(2 * SWEEPS):
-        for row in rows if sweep % 2 == 0 else rows[::-1]:
-            near = graph.up if sweep % 2 == 0 else graph.down
-            wanted = {node: sum(x[o] for o in near[node]) / len(near[node]) if near[node] else x[node] for node in row}
-            _settle(row, wanted, graph.widths, x)
+    for row, wanted in _sweeps(graph, rows, 2 * SWEEPS, x):
+        _settle(row, wanted, graph.widths, x)
     return x
 
 

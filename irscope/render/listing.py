@@ -103,7 +103,7 @@ def card(survey: Survey, node: Node, paint: Paint) -> Iterator[str]:
     rows += [("users" if i == 0 else "", f"%{u.name} {headline(u)}") for i, u in enumerate(users[:MAX_USERS])]
     if len(users) > MAX_USERS:
         rows.append(("", f"{count(len(users) - MAX_USERS)} more"))
-    rows += [(key, value) for key, value in survey.module.raw(node).items() if key not in ("metadata",)]
+    rows += [(key, value) for key, value in survey.module.raw(node).items() if key != "metadata"]
     for label, text in rows:
         cut = short(text, paint.width - 13)
         yield "  " + paint(label.ljust(11), "dim") + (paint.link(cut, text.partition(" in ")[0]) if label in ("source", "") else cut)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from irscope.graph import Graph, Node
 from irscope.graph.walk import callees_first_of
 from irscope.render.units import bytes_
-from irscope.render.view import Box, Link
+from irscope.render.view import Box, BoxLink
 from irscope.source import Finding
 
 MAX_LINES = 3
@@ -60,19 +60,16 @@ def found_lines(box: Box) -> list[str]:
     """``DTY003 cast-ping-pong``, a line each kind of finding, the worst first."""
     worst = sorted(box.findings, key=lambda finding: (-finding.severity, finding.code))
     kinds = Counter(f"{finding.code} {finding.name}".rstrip() for finding in worst)
-    lines = [kind if n == 1 else f"{kind} ×{n}" for kind, n in kinds.items()]
-    more = len(lines) - MAX_LINES
-    return lines[:MAX_LINES] + ([f"and {more} more"] if more > 0 else [])
+    return _first([kind if n == 1 else f"{kind} ×{n}" for kind, n in kinds.items()], MAX_LINES)
 
 
 def tooltip_of(box: Box) -> str:
     """What a box is, and what was found in it."""
-    said = [f"{finding.severity}[{finding.code}]: {finding.message}" for finding in box.findings[:MAX_TOLD]]
-    more = len(box.findings) - MAX_TOLD
-    return "\n".join([*([box.tooltip] if box.tooltip else []), *said, *([f"and {more} more findings"] if more > 0 else [])])
+    said = [f"{finding.severity}[{finding.code}]: {finding.message}" for finding in box.findings]
+    return "\n".join([*([box.tooltip] if box.tooltip else []), *_first(said, MAX_TOLD, " findings")])
 
 
-def stored_label(link: Link) -> str:
+def stored_label(link: BoxLink) -> str:
     """``not fused, 64 KiB`` on a line whose value goes through memory; empty on others."""
     if not link.stored:
         return ""
@@ -81,8 +78,12 @@ def stored_label(link: Link) -> str:
     return f"{word}, {bytes_(moved)}" if moved else word
 
 
-def stored_tooltip(link: Link) -> str:
+def stored_tooltip(link: BoxLink) -> str:
     """Verdict, rule, cause and fix of the edges of a line that go through memory; empty where there is none."""
-    said = [edge.describe() for edge in link.stored[:MAX_TOLD]]
-    more = len(link.stored) - MAX_TOLD
-    return "\n\n".join([*said, *([f"and {more} more edges"] if more > 0 else [])])
+    return "\n\n".join(_first([edge.describe() for edge in link.stored], MAX_TOLD, " edges"))
+
+
+def _first(texts: list[str], most: int, what: str = "") -> list[str]:
+    """The first texts, and how many more there are."""
+    more = len(texts) - most
+    return texts[:most] + ([f"and {more} more{what}"] if more > 0 else [])

@@ -1,7 +1,6 @@
 """The drawing of a graph that is too large to show node by node: its sections, opened while boxes are left."""
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Container
 from dataclasses import replace
 
@@ -14,14 +13,15 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, bytes_of
 from irscope.render.badges import Badges
 from irscope.render.classify import Classifier
+from irscope.render.copies import first_copy, further_copies
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.kernel_plan import StoredEdge
-from irscope.render.labels import inside_text, shape_text, work_title
+from irscope.render.labels import MAX_NAME, inside_text, name_text, shape_text, work_title
 from irscope.render.marks import Marks
 from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.room import screens_of
 from irscope.render.units import bytes_, flops, plural, short
-from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxOptions, Drawing, Link, bundle, stub_crowds
+from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxLink, BoxOptions, Drawing, bundle, count_inputs, stub_crowds
 
 MAX_OVERVIEW = 40
 """Boxes of an overview: it is to be taken in at a glance."""
@@ -31,7 +31,6 @@ SPARSE = 12
 """With fewer boxes there may be room for one more open section."""
 LARGE = 20_000
 """Of a graph of more nodes, that is not tried: a drawing takes a quarter of a second for a hundred thousand."""
-MAX_NAME = 34
 MAX_INPUTS = 3
 """Lines of a box for what is written into it."""
 
@@ -41,7 +40,7 @@ def overview(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
     outline = _folded(survey, graph)
 
     def drawn(n: int) -> Drawing:
-        return _Composed(survey, graph, outline, replace(options, max_boxes=n)).view
+        return _composed(survey, graph, outline, replace(options, max_boxes=n))
 
     n = options.max_boxes
     view = drawn(n)
@@ -59,43 +58,41 @@ def _folded(survey: Survey, graph: Graph) -> Folded:
     return Folded(survey.outline_of(graph), without_tuples(graph, folding(graph, fold_parameters=True)))
 
 
-class _Composed:
+def _composed(survey: Survey, graph: Graph, outline: Folded, options: BoxOptions) -> Drawing:
     """The overview of a graph, and beside it that of the loop body with the costliest kernel, where there is room for it."""
+    caller, body = _hot_loop(graph, options.highlights)
+    whole = _Overview(survey, graph, outline, options, opened=())
+    shown = {graph: whole.box}
+    outer = whole.box(caller) if caller is not None else None
+    if caller is not None and body is not None and outer is not None and outer.node is caller:
+        room = options.max_boxes - len(whole.view.boxes)
+        part = _Overview(survey, body, _folded(survey, body), replace(options, max_boxes=max(MIN_BOXES, room)), opened=())
+        if len(part.view.boxes) <= max(options.max_boxes // 2, room):
+            whole = _Overview(survey, graph, outline, options, opened=(body,))
+            shown = {graph: whole.box, body: part.box}
+            role = body_role(caller, caller.bodies.index(body))
+            title = f"{role} of {name_text(caller.name)} x{survey.calls.times[body]:,.0f}"
+            _join(whole.view, whole.box(caller), part.view, title)
+    badges = Badges(survey, options.highlights)
+    badges.put(shown)
+    badges.join(whole.view)
+    return whole.view
 
-    def __init__(self, survey: Survey, graph: Graph, outline: Folded, options: BoxOptions) -> None:
-        caller, body = _hot_loop(graph, options.highlights)
-        whole = _Overview(survey, graph, outline, options, opened=())
-        self.view = whole.view
-        shown = {graph: whole.box}
-        outer = whole.box(caller) if caller is not None else None
-        if caller is not None and body is not None and outer is not None and outer.node is caller:
-            room = options.max_boxes - len(whole.view.boxes)
-            part = _Overview(survey, body, _folded(survey, body), replace(options, max_boxes=max(MIN_BOXES, room)), opened=())
-            if len(part.view.boxes) <= max(options.max_boxes // 2, room):
-                whole = _Overview(survey, graph, outline, options, opened=(body,))
-                self.view = whole.view
-                shown = {graph: whole.box, body: part.box}
-                role = body_role(caller, caller.bodies.index(body))
-                title = f"{role} of %{short(caller.name, MAX_NAME)} x{survey.calls.times[body]:,.0f}"
-                self._join(whole.box(caller), part.view, title)
-        badges = Badges(survey, options.highlights)
-        badges.put(shown)
-        badges.join(self.view)
 
-    def _join(self, caller: Box | None, part: Drawing, title: str) -> None:
-        """Draw the boxes of a body in a frame, from which one line leads to what runs it."""
-        frame = BoxFrame(title, caller.cluster if caller is not None else None, "control", title)
-        for cluster in part.clusters:
-            cluster.parent = cluster.parent or frame
-        for box in part.boxes:
-            box.cluster = box.cluster or frame
-        self.view.clusters += [frame, *part.clusters]
-        self.view.boxes += part.boxes
-        self.view.links += part.links
-        targets = {link.target for link in part.links}
-        first = next((box for box in part.boxes if box not in targets), None)
-        if caller is not None and first is not None:
-            self.view.links.append(Link(caller, first, label="runs"))
+def _join(view: Drawing, caller: Box | None, part: Drawing, title: str) -> None:
+    """Draw the boxes of a body in a frame, from which one line leads to what runs it."""
+    frame = BoxFrame(title, caller.cluster if caller is not None else None, "control")
+    for cluster in part.clusters:
+        cluster.parent = cluster.parent or frame
+    for box in part.boxes:
+        box.cluster = box.cluster or frame
+    view.clusters += [frame, *part.clusters]
+    view.boxes += part.boxes
+    view.links += part.links
+    targets = {link.target for link in part.links}
+    first = next((box for box in part.boxes if box not in targets), None)
+    if caller is not None and first is not None:
+        view.links.append(BoxLink(caller, first, label="runs"))
 
 
 def _hot_loop(graph: Graph, found: Highlights) -> tuple[Node | None, Graph | None]:
@@ -124,9 +121,7 @@ class _Overview:
         self._link()
         bundle(self.view)
         stub_crowds(self.view)
-        for box in self.view.boxes:
-            if len(box.inputs) > MAX_INPUTS:
-                box.inputs[MAX_INPUTS - 1:] = [f"+{len(box.inputs) - MAX_INPUTS + 1} more"]
+        count_inputs(self.view, MAX_INPUTS)
         closed = sum(1 for box in self.view.boxes if box.node is None)
         if closed:
             what = f"{plural(len(graph.nodes), 'node')}; {plural(closed, 'section')} closed"
@@ -147,7 +142,7 @@ class _Overview:
                 if only is not None:
                     self._place_node(only, frame).lines.append(short(child.title, MAX_NAME))
                 elif child in self.opened:
-                    inner = BoxFrame(_title(child), frame, "section", _title(child))
+                    inner = BoxFrame(_title(child), frame, "section")
                     self.view.clusters.append(inner)
                     below.append((child, inner))
                 else:
@@ -156,21 +151,11 @@ class _Overview:
             for node in filter(self.outline.is_drawn, section.nodes):
                 self._place_node(node, frame)
 
-    def _place_node(self, node: Node, frame: BoxFrame | None) -> Box:
-        box = self.box_of[node.index] = self._node_box(node, frame)
-        self.view.boxes.append(box)
-        return box
-
     def _place_section(self, section: Section, frame: BoxFrame | None) -> None:
-        box = self._section_box(section, frame)
         nodes = [node for node in section.all_nodes() if self.outline.is_drawn(node)]
-        for node in nodes:
-            self.box_of[node.index] = box
-        if nodes:
-            self.view.boxes.append(box)
-
-    def _section_box(self, section: Section, cluster: BoxFrame | None) -> Box:
-        box = Box(section.title, "section", cluster=cluster, times=section.times, key=section.title)
+        if not nodes:
+            return
+        box = Box(section.title, "section", cluster=frame, times=section.times, key=section.title)
         box.lines = [f"{plural(section.n_nodes, 'node')}, {flops(section.flops, section.is_open)}, "
                      f"{bytes_(section.bytes, section.is_open)}"]
         if self.options.plan:
@@ -180,18 +165,21 @@ class _Overview:
             box.lines.append(short(", ".join(repeated), MAX_NAME))
         box.cost = estimate(section.flops, section.bytes)
         box.tooltip = ", ".join(f"{name} {n}" for name, n in section.ops.most_common(12))
-        return box
+        for node in nodes:
+            self.box_of[node.index] = box
+        self.view.boxes.append(box)
 
-    def _node_box(self, node: Node, cluster: BoxFrame | None) -> Box:
+    def _place_node(self, node: Node, frame: BoxFrame | None) -> Box:
         survey, graph = self.survey, self.graph
-        title, key = work_title(node, survey.naming), f"{graph.name}/{node.name}"
-        box = Box(title, drawn_class(node), cluster=cluster, node=node, graph=graph, key=key)
-        box.lines = [shape_text(node), short(f"%{node.name}", MAX_NAME)]
+        box = Box(work_title(node, survey.naming), drawn_class(node), cluster=frame, node=node, key=f"{graph.name}/{node.name}")
+        box.lines = [shape_text(node), name_text(node.name)]
         texts = dict.fromkeys(text_of(o) for o in node.operands if self.folds[o.index] is Fold.TEXT)
         box.inputs = [text for text in texts if text]
         costs = survey.reaching(graph).costs
         box.cost = estimate(costs.flops(node, graph), costs.traffic(node, graph)) * self.times
         box.tooltip = "\n".join(t for t in (str(node)[:300], inside_text(node), survey.module.scope(node)) if t)
+        self.box_of[node.index] = box
+        self.view.boxes.append(box)
         return box
 
     def _map_copies(self) -> None:
@@ -199,20 +187,12 @@ class _Overview:
         kinds = self.survey.kinds(self.graph)
         repeated = [section for section in self.outline.root.walk() if section in self.opened and section.times > 1]
         for section in reversed(repeated):  # what is in a copy first
-            first: dict[int, list[Node]] = defaultdict(list)
-            for node in sorted(_first_copy(section), key=lambda n: n.index):
-                first[kinds[node.index]].append(node)
+            for node in first_copy(section):
                 self.copies_of[node.index] = self._in_copy(section, 0, self.copies_of[node.index])
-            for number, copy in enumerate(section.copies[1:], 1):
-                taken: Counter[int] = Counter()
-                for node in sorted(copy.all_nodes(), key=lambda n: n.index):
-                    kind = kinds[node.index]
-                    same = first[kind]
-                    if taken[kind] < len(same) and self.box_of[node.index] is None:
-                        drawn = same[taken[kind]].index
-                        self.box_of[node.index] = self.box_of[drawn]
-                        self.copies_of[node.index] = self._in_copy(section, number, self.copies_of[drawn])
-                    taken[kind] += 1
+            for number, node, drawn in further_copies(section, kinds):
+                if drawn is not None and self.box_of[node.index] is None:
+                    self.box_of[node.index] = self.box_of[drawn.index]
+                    self.copies_of[node.index] = self._in_copy(section, number, self.copies_of[drawn.index])
 
     def _in_copy(self, section: Section, number: int, others: dict[Section, int]) -> dict[Section, int]:
         """The copies ``others`` and this one; the same object for all nodes of one copy."""
@@ -223,9 +203,9 @@ class _Overview:
         return known[1]
 
     def _link(self) -> None:
-        links: dict[tuple[Box, Box], Link] = {}
+        links: dict[tuple[Box, Box], BoxLink] = {}
         between_copies: dict[tuple[Box, Box], None] = {}
-        stored_on: dict[Link, dict[int, StoredEdge]] = {}
+        stored_on: dict[BoxLink, dict[int, StoredEdge]] = {}
         for node in self.graph.nodes:
             box = self.box_of[node.index]
             if box is None:
@@ -241,7 +221,7 @@ class _Overview:
                     elif here and _in_later_copy(here, there):
                         continue
                     elif from_ is not box:
-                        link = links.setdefault((from_, box), Link(from_, box, 0, 0))
+                        link = links.setdefault((from_, box), BoxLink(from_, box, 0, 0))
                         link.n += 1
                         link.bytes += bytes_of(source.type)
                         if stored is not None:
@@ -287,10 +267,3 @@ def _in_later_copy(source: dict[Section, int], target: dict[Section, int]) -> bo
 def _title(section: Section) -> str:
     times = f" x{section.times}" if section.times > 1 else ""
     return section.title + times + (f"  {section.note}" if section.note not in ("", "repeats") else "")
-
-
-def _first_copy(section: Section) -> list[Node]:
-    nodes = list(section.nodes)
-    for child in section.children:
-        nodes += child.all_nodes()
-    return nodes

@@ -1,7 +1,7 @@
 """What the page knows of a module: columns of numbers over all nodes, tables of the words they mean, and the sections."""
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +16,14 @@ from irscope.analysis.summary import describe_type, source_line
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node, Op
 from irscope.render.classify import Classifier
+from irscope.render.copies import first_copy, further_copies
 from irscope.render.folding import Fold, folding, text_of, without_tuples
 from irscope.render.labels import work_title
 from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.page_findings import by_gain, finding_data
 from irscope.render.page_marks import PageMarks
 from irscope.render.view import BoxOptions
-from irscope.render.words import Words
+from irscope.render.words import WordTable
 from irscope.source import Finding
 
 FIRST_BOXES = 16
@@ -40,8 +41,8 @@ def page_data(survey: Survey, findings: Sequence[Finding] = (), changes: Mapping
         "version": 1, "name": survey.module.name, "file": survey.module.source.name, "format": survey.module.format,
         "classes": list(CLASSES), "titles": maker.titles.words, "types": maker.types.words, "scopes": maker.scopes.words,
         "sources": maker.sources.words, "texts": maker.texts.words, "graphs": graphs, "sizes": maker.sizes,
-        "ops": [[op.name, op.work, int(op.known), int(works)] for op, works in maker.ops.values()],
-        "findings": finding_data(findings, survey.module.entry), "highlights": maker.marks.heading,
+        "ops": [[op.name, op.work, int(op.known), int(works)] for _, op, works in maker.ops.values()],
+        "findings": [finding_data(finding, survey.module.entry) for finding in findings], "highlights": maker.marks.heading,
     }
 
 
@@ -60,12 +61,11 @@ class _Maker:
         self.classifiers = [Classifier(survey, replace(options, color_by=mode)) for mode in modes]
         self.found = highlights(survey)
         self.marks = PageMarks(survey, self.found, findings)
-        self.titles, self.types, self.scopes, self.sources, self.texts = Words(), Words(), Words(), Words(), Words()
+        self.titles, self.types, self.scopes, self.sources, self.texts = WordTable(), WordTable(), WordTable(), WordTable(), WordTable()
         self.number = {graph: i for i, graph in enumerate(_graphs(survey))}
         self.sizes: list[int] = []
-        self.ops: dict[str, tuple[Op, bool]] = {}
+        self.ops: dict[str, tuple[int, Op, bool]] = {}
         self._type_numbers: dict[int, int] = {}
-        self._op_numbers: dict[str, int] = {}
 
     def graph(self, graph: Graph) -> dict[str, object]:
         """The columns of one graph. Operands are written as distances back, which compress well."""
@@ -92,7 +92,7 @@ class _Maker:
             "flops": [round(survey.costs.flops(node, graph)) for node in nodes] if cost is not None else [],
             "bytes": [round(survey.costs.traffic(node, graph)) for node in nodes] if cost is not None else [],
             "open": [node.index for node in nodes if survey.costs.is_open(node, graph)] if cost is not None else [],
-            "fold": "".join(_FOLDS[fold] for fold in folds),
+            "fold": "".join(fold.value[0] for fold in folds),
             "operands": [[node.index - o.index for o in node.operands] for node in nodes],
             "inputs": {str(node.index): words for node in nodes if (words := self._inputs(node, folds))},
             "bodies": {str(node.index): [self.number[b] for b in node.bodies if b in self.number] for node in nodes if node.bodies},
@@ -109,11 +109,10 @@ class _Maker:
         return known
 
     def _op(self, node: Node) -> int:
-        known = self._op_numbers.get(node.op.name)
-        if known is None:
-            known = self._op_numbers[node.op.name] = len(self.ops)
-            self.ops[node.op.name] = node.op, works(node)
-        return known
+        name = node.op.name
+        if name not in self.ops:
+            self.ops[name] = len(self.ops), node.op, works(node)
+        return self.ops[name][0]
 
     def _inputs(self, node: Node, folds: list[Fold]) -> list[int]:
         """The words that are written into the box of a node: constants and parameters that are not drawn."""
@@ -141,9 +140,8 @@ class _Maker:
         same_as: dict[str, int] = {}
         kinds = survey.kinds(graph)
         root = survey.outline_of(graph)
-        chosen: set[Section] = set()
-        if graph is survey.entry and len(graph.nodes) > MAX_FLAT:
-            chosen = open_sections(Folded(root, folds), BoxOptions(FIRST_BOXES), focus_of(survey, graph, self.found))
+        is_large = graph is survey.entry and len(graph.nodes) > MAX_FLAT
+        chosen = open_sections(Folded(root, folds), BoxOptions(FIRST_BOXES), focus_of(survey, graph, self.found)) if is_large else set()
         opened: list[int] = []
         stack: list[tuple[Section, int]] = [(root, -1)]
         while stack:
@@ -184,27 +182,15 @@ def _categories(classifier: Classifier, graph: Graph) -> str:
     return digits if digits.strip(str(len(digit) - 1)) else ""
 
 
-_FOLDS = {Fold.BOX: "b", Fold.TEXT: "t", Fold.VIA: "v"}
 _DULL = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
 
 
 def _map_copies(section: Section, kinds: list[int], same_as: dict[str, int]) -> None:
-    """Pair the nodes of each further copy with those of the first: in order, by what they do."""
-    first: dict[int, list[int]] = defaultdict(list)
-    nodes = list(section.nodes)
-    for child in section.children:
-        nodes += child.all_nodes()
-    for node in sorted(nodes, key=lambda n: n.index):
-        first[kinds[node.index]].append(node.index)
-    drawn = {index for same in first.values() for index in same}
-    for copy in section.copies[1:]:
-        taken: Counter[int] = Counter()
-        for node in sorted(copy.all_nodes(), key=lambda n: n.index):
-            kind = kinds[node.index]
-            if node.index not in drawn:
-                # What has no counterpart (a constant that only one copy owns) is not drawn.
-                same_as.setdefault(str(node.index), first[kind][taken[kind]] if taken[kind] < len(first[kind]) else -1)
-            taken[kind] += 1
+    """Pair the nodes of each further copy with those of the first; what has no counterpart (a constant of one copy) is not drawn."""
+    drawn = set(first_copy(section))
+    for _, node, same in further_copies(section, kinds):
+        if node not in drawn:
+            same_as.setdefault(str(node.index), same.index if same is not None else -1)
 
 
 def _steps(ops: Counter[str]) -> str:

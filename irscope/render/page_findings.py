@@ -1,7 +1,7 @@
 """The findings of a page: everything that a report says of them, what fixing saves most first."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from irscope.source import Finding, Note
@@ -12,12 +12,8 @@ def by_gain(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (-_saved(finding, "us"), -_saved(finding, "bytes"), -finding.severity))
 
 
-def finding_data(findings: Sequence[Finding], entry: str) -> list[dict[str, Any]]:
-    """The findings for ``page/findings.js``; those that name no graph are about the graph ``entry``."""
-    return [_finding(finding, entry) for finding in findings]
-
-
-def _finding(finding: Finding, entry: str) -> dict[str, Any]:
+def finding_data(finding: Finding, entry: str) -> dict[str, Any]:
+    """A finding for ``page/findings.js``; one that names no graph is about the graph ``entry``."""
     place = finding.place()
     return {
         "code": finding.code, "name": finding.name, "severity": str(finding.severity), "message": finding.message,

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from irscope.analysis.highlights import Highlights
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Node
-from irscope.render.badges import names, sentence
+from irscope.render.badges import callers_of, names, nearest, sentence
 from irscope.render.folding import Fold
 from irscope.source import Finding
 
@@ -24,11 +24,11 @@ class PageMarks:
         self._findings: dict[Graph, list[tuple[Node, int]]] = {}
         for one in found.singles:
             text = f"{one.label} {names(one)}" if len(one.nodes) == 1 else f"not fused with %{one.nodes[0].name}"
-            for graph, node in self._callers(one.graph, one.nodes[-1]):
+            for graph, node in callers_of(survey.calls, one.graph, one.nodes[-1]):
                 self._badges.setdefault(graph, []).append((node, text))
         for leak in found.leaks:
             for member in leak.members:
-                for graph, node in self._callers(*member):
+                for graph, node in callers_of(survey.calls, *member):
                     self._leaks.setdefault(graph, Counter())[node, leak.label] += 1
         self._mark(findings)
 
@@ -36,9 +36,13 @@ class PageMarks:
         """The columns of a graph; each row begins with the index of the drawn node that shows what is marked. Those of ``found`` end in
         the number of a finding."""
         leaks = self._leaks.get(graph, Counter()).items()
-        leaked = [[shown, word, n] for (node, word), n in leaks if (shown := self._shown(graph, node, folds)) >= 0]
-        found = [[shown, number] for node, number in self._findings.get(graph, ()) if (shown := self._shown(graph, node, folds)) >= 0]
-        badges = [[shown, text] for node, text in self._badges.get(graph, ()) if (shown := self._shown(graph, node, folds)) >= 0]
+
+        def shown(node: Node) -> int | None:
+            return nearest(self.survey, graph, node, lambda node: node.index if folds[node.index] is Fold.BOX else None)
+
+        leaked = [[index, word, n] for (node, word), n in leaks if (index := shown(node)) is not None]
+        found = [[index, number] for node, number in self._findings.get(graph, ()) if (index := shown(node)) is not None]
+        badges = [[index, text] for node, text in self._badges.get(graph, ()) if (index := shown(node)) is not None]
         return {"badges": badges, "leaks": leaked, "found": found}
 
     def _mark(self, findings: Sequence[Finding]) -> None:
@@ -49,27 +53,5 @@ class PageMarks:
         nodes = {(graph.name, node.name): (graph, node) for graph in graphs for node in graph.nodes}
         for number, finding in enumerate(findings):
             place = nodes.get((finding.graph or entry, finding.node))
-            for graph, node in self._callers(*place) if place is not None else ():
+            for graph, node in callers_of(self.survey.calls, *place) if place is not None else ():
                 self._findings.setdefault(graph, []).append((node, number))
-
-    def _callers(self, graph: Graph, node: Node) -> Iterator[tuple[Graph, Node]]:
-        """A node in its graph, what calls that graph, and so on."""
-        seen: set[Graph] = set()
-        while graph not in seen:
-            seen.add(graph)
-            yield graph, node
-            callers = self.survey.calls.callers.get(graph)
-            if not callers:
-                return
-            graph, node = callers[0]
-
-    def _shown(self, graph: Graph, node: Node, folds: Sequence[Fold]) -> int:
-        """The index of the node, or of the nearest user that is drawn; -1 where none is."""
-        ring, seen = [node], {node}
-        while ring:
-            drawn = next((each for each in ring if folds[each.index] is Fold.BOX), None)
-            if drawn is not None:
-                return drawn.index
-            ring = [user for each in ring for user in self.survey.users(graph)[each.index] if user not in seen]
-            seen.update(ring)
-        return -1

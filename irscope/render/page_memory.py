@@ -4,8 +4,7 @@ It has a block of its own, which the page unpacks when the pane or the colours o
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from irscope.analysis.memory import Lifetimes
 from irscope.analysis.memory_savings import MemorySaving, memory_savings
@@ -19,20 +18,11 @@ PROPOSED = 8
 """So many changes that lower the peak are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfMemoryRows:
-    """The buffers of an out-of-memory error: a title, notes, and rows of bytes, value, type, how it was found, scope and source."""
-
-    title: str
-    notes: Sequence[str] = ()
-    rows: Sequence[tuple[object, ...]] = ()
-
-
-def memory_data(survey: Survey, oom: OutOfMemoryRows | None = None) -> dict[str, object]:
-    """The data of ``page/memory.js``: a record for each graph that has temporaries, by name, and the buffers of an error."""
+def memory_data(survey: Survey, oom: Mapping[str, object] | None = None) -> dict[str, object]:
+    """The data of ``page/memory.js``: a record for each graph that has temporaries, by name, and the buffers of an error: its ``title``,
+    ``notes``, and ``rows`` of bytes, value, type, how it was found, scope and source."""
     graphs = {graph.name: _graph(survey, graph, life) for graph, life in survey.memory.graphs.items() if life.peak_at >= 0}
-    error = None if oom is None else {"title": oom.title, "notes": list(oom.notes), "rows": [list(row) for row in oom.rows]}
-    return {"graphs": graphs, "scheduled": HloModule.of(survey.module).is_scheduled, "parameters": survey.parameter_bytes(), "oom": error}
+    return {"graphs": graphs, "scheduled": HloModule.of(survey.module).is_scheduled, "parameters": survey.parameter_bytes(), "oom": oom}
 
 
 def _graph(survey: Survey, graph: Graph, life: Lifetimes) -> dict[str, object]:

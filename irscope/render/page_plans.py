@@ -7,7 +7,7 @@ from irscope.analysis.survey import Survey
 from irscope.fusion import change_words
 from irscope.graph import Graph, Node
 from irscope.render.kernel_plan import KernelPlan, StoredEdge
-from irscope.render.words import Words
+from irscope.render.words import WordTable
 
 
 def plan_data(survey: Survey, plan: KernelPlan) -> dict[str, Any]:
@@ -16,31 +16,21 @@ def plan_data(survey: Survey, plan: KernelPlan) -> dict[str, Any]:
     A row of ``edges`` is (graph, producer, consumer, the names in the verdict if they are others, stored for others only, group, bytes,
     microseconds, and the numbers of texts: message, rule, cause, fix, releases, operators, type).
     """
-    texts = Words()
-    home: dict[Node, int] = {}
-    graphs: dict[str, dict[str, object]] = {}
-    for number, graph in enumerate(survey.module.graphs.values()):
-        home.update(dict.fromkeys(graph.nodes, number))
-        columns = _kernels(plan, graph)
-        if columns is not None:
-            graphs[graph.name] = columns
-    names = list(survey.module.graphs)
+    texts = WordTable()
+    home = {node: number for number, graph in enumerate(survey.module.graphs.values()) for node in graph.nodes}
+    graphs = {graph.name: columns for graph in survey.module.graphs.values() if (columns := _kernels(plan, graph)) is not None}
     edges = [_row(edge, home, texts) for edge in plan.edges]
-    return {"name": plan.name, "why": plan.why, "remarks": list(plan.remarks), "in": names, "graphs": graphs, "edges": edges,
-            "texts": texts.words}
+    return {"name": plan.name, "why": plan.why, "remarks": list(plan.remarks), "in": list(survey.module.graphs), "graphs": graphs,
+            "edges": edges, "texts": texts.words}
 
 
 def _kernels(plan: KernelPlan, graph: Graph) -> dict[str, object] | None:
-    kernels = Words()
-    of: dict[str, list[int]] = {}
-    for node in graph.nodes:
-        mine = plan.kernels.get(node)
-        if mine:
-            of[str(node.index)] = [kernels.number(name) for name in mine]
+    kernels = WordTable()
+    of = {str(node.index): [kernels.number(name) for name in mine] for node in graph.nodes if (mine := plan.kernels.get(node))}
     return {"kernels": kernels.words, "of": of} if of else None
 
 
-def _row(edge: StoredEdge, home: dict[Node, int], texts: Words) -> list[object]:
+def _row(edge: StoredEdge, home: dict[Node, int], texts: WordTable) -> list[object]:
     """The ends are the indices of the nodes whose boxes are joined; the names are those of the verdict, where these are others."""
     verdict, producer, consumer = edge.verdict, edge.producer, edge.consumer
     graph = home.get(consumer, -1) if consumer is not None else -1

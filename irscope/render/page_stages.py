@@ -26,7 +26,7 @@ def stage_data(stages: Sequence[PageStage]) -> tuple[list[list[object]], list[di
 
     A stage that changed nothing has the block of the one before.
     """
-    kept = _kept(stages)
+    kept = [stages[i] for i in ends_that_fit([_size(stage.module) for stage in stages], MAX_NODES)]
     rows: list[list[object]] = []
     blocks: list[dict[str, Any]] = []
     before: tuple[object, ...] = ()
@@ -48,19 +48,18 @@ def stage_data(stages: Sequence[PageStage]) -> tuple[list[list[object]], list[di
     return rows, blocks, len(stages) - len(kept)
 
 
-def _kept(stages: Sequence[PageStage]) -> list[PageStage]:
-    """The first and the last stages, as many as there is room for."""
-    sizes = [sum(len(graph.nodes) for graph in stage.module.graphs.values()) for stage in stages]
-    if sum(sizes) <= MAX_NODES or len(stages) < 3:
-        return list(stages)
-    room = MAX_NODES - sizes[0] - sizes[-1]
-    middle: list[PageStage] = []
-    for stage, size in zip(reversed(stages[1:-1]), reversed(sizes[1:-1]), strict=True):
-        room -= size
-        if room < 0:
-            break
-        middle.append(stage)
-    return [stages[0], *reversed(middle), stages[-1]]
+def ends_that_fit(sizes: Sequence[int], most: int) -> list[int]:
+    """The numbers of the first and the last stages, as many as there is room for; the first and the very last are always there."""
+    if not sizes:
+        return []
+    room, begin = most - sizes[0] - sizes[-1], len(sizes) - 1
+    while begin > 1 and (room := room - sizes[begin - 1]) >= 0:
+        begin -= 1
+    return [0, *range(max(1, begin), len(sizes))]
+
+
+def _size(module: Module) -> int:
+    return sum(len(graph.nodes) for graph in module.graphs.values())
 
 
 def _key(graph: Graph) -> tuple[object, ...]:

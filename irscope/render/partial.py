@@ -21,19 +21,16 @@ def partial_lines(survey: Survey, cut: Cut, paint: Paint, file: str, everything:
     size = plural(survey.n_nodes, module.dialect.instruction)
     yield f"  what follows is of the part that is there ({size}); its totals are not the program's"
     yield ""
-    graphs = sorted(module.graphs.values(), key=lambda graph: graph.name not in cut.complete)
-    unfinished = [graph for graph in graphs if graph.name not in cut.complete and "inline" not in graph.notes]
-    complete = [graph for graph in graphs if graph.name in cut.complete]
-    shown = complete if everything or len(complete) <= ROWS else complete[:ROWS]
+    unfinished = [graph for graph in module.graphs.values() if graph.name not in cut.complete and "inline" not in graph.notes]
+    complete = [graph for graph in module.graphs.values() if graph.name in cut.complete]
+    shown = complete if everything else complete[:ROWS]
     yield paint("complete computations", "bold")
-    for graph in shown:
-        yield _row(graph, paint)
+    yield from (_row(graph, paint) for graph in shown)
     if len(shown) < len(complete):
         yield paint(f"  ... {len(complete) - len(shown):,} more: --all lists them", "dim")
     if unfinished:
         yield paint("not complete", "bold")
-        for graph in unfinished:
-            yield _row(graph, paint)
+        yield from (_row(graph, paint) for graph in unfinished)
 
 
 def _row(graph: Graph, paint: Paint) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from irscope.render.view import Box, BoxFrame, Drawing
+from irscope.render.view import Box, BoxFrame, Drawing, frames
 
 WIDEST, HIGHEST = 1400, 1300
 """Pixels of boxes, as estimated here. With the space for its lines a drawing is up to twice as wide, and half as high again: scaled to a
@@ -20,16 +20,10 @@ def screens_of(view: Drawing) -> float:
     rows: dict[BoxFrame | None, Counter[int]] = defaultdict(Counter)
     for box in view.boxes:
         width = MARGIN + LETTER * max(len(box.title), *(len(line) * 3 // 4 for line in (*box.lines, *box.badges, *box.inputs)), 0)
-        rows[_outermost(box)][bottoms[box] // (2 * GAP)] += width
+        outermost = next(reversed(list(frames(box))), None)
+        rows[outermost][bottoms[box] // (2 * GAP)] += width
     width = sum(max(row.values()) for row in rows.values())  # frames are drawn side by side
     return max(width / WIDEST, max(bottoms.values(), default=0) / HIGHEST)
-
-
-def _outermost(box: Box) -> BoxFrame | None:
-    frame = box.cluster
-    while frame is not None and frame.parent is not None:
-        frame = frame.parent
-    return frame
 
 
 def _bottoms(view: Drawing) -> dict[Box, int]:

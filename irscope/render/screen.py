@@ -78,7 +78,7 @@ def _tree(choice: Choice, paint: Paint, options: ScreenOptions) -> Iterator[str]
         choice = replace(choice, survey=choice.survey.reaching(choice.graph))
     root = _outline(choice, options)
     rows = NO_LIMIT if options.everything else MORE_ROWS if options.operators else MAX_ROWS
-    return tree_lines(root, paint, depth, rows, source=lambda section: section_source(choice.survey.module, section),
+    return tree_lines(root, paint, depth, rows, lambda section: section_source(choice.survey.module, section),
                       operators=OperatorRows(choice.survey, root, NO_LIMIT if options.everything else MOST) if options.operators else None)
 
 

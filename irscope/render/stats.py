@@ -1,8 +1,9 @@
 """``stats`` records as a table, as json, or as json lines; each is written as soon as it is known."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TextIO
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
 
 from irscope.render.paint import Paint
 from irscope.render.units import bytes_, count, flops, short
@@ -10,17 +11,31 @@ from irscope.source.data_text import strict_json
 from irscope.source.visible import json_text
 
 Record = Mapping[str, Any]
+_FIGURES: dict[str, Callable[[float], str]] = {
+    "graphs": count, "nodes": count, "parameters": count, "parameter_bytes": bytes_, "flops": flops, "bytes": bytes_}
+"""The columns of numbers, and how they are written."""
 WIDTHS = (6, 9, 6, 13, 11, 9)
 """Of the columns of numbers."""
 
 
-class Writer(Protocol):
-    """Takes records one by one; ``failed`` counts those that are not ok."""
+class Writer(ABC):
+    """Takes records one by one, of which it has written ``n``; ``failed`` counts those that are not ok."""
 
-    failed: int
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.failed, self.n = stream, 0, 0
 
-    def add(self, record: Record) -> None: ...
-    def end(self) -> None: ...
+    def add(self, record: Record) -> None:
+        """Write a record."""
+        self.failed += not record["ok"]
+        self.write(record)
+        self.n += 1
+
+    @abstractmethod
+    def write(self, record: Record) -> None:
+        """Write the record of number ``n``."""
+
+    def end(self) -> None:  # noqa: B027 (not abstract: most formats need none)
+        """Write what comes after the last record: nothing."""
 
 
 def _object(record: Record) -> str:
@@ -28,53 +43,40 @@ def _object(record: Record) -> str:
     return json_text(strict_json({key: value for key, value in record.items() if key != "help"}, ensure_ascii=False))
 
 
-class JsonLines:
+class JsonLines(Writer):
     """One object a line."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream, self.failed = stream, 0
-
-    def add(self, record: Record) -> None:
-        self.failed += not record["ok"]
+    def write(self, record: Record) -> None:
         self.stream.write(_object(record) + "\n")
         self.stream.flush()
 
-    def end(self) -> None:
-        pass
 
-
-class Json:
+class JsonList(Writer):
     """A list of the objects, an object a line, so that it can be read as it grows and compared by line."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream, self.failed, self._n = stream, 0, 0
-
-    def add(self, record: Record) -> None:
-        self.failed += not record["ok"]
-        self.stream.write(("[\n " if self._n == 0 else ",\n ") + _object(record))
-        self._n += 1
+    def write(self, record: Record) -> None:
+        self.stream.write((",\n " if self.n else "[\n ") + _object(record))
 
     def end(self) -> None:
-        self.stream.write("\n]\n" if self._n else "[]\n")
+        self.stream.write("\n]\n" if self.n else "[]\n")
 
 
-class StatisticsTable:
+class StatisticsTable(Writer):
     """A row a file and a last row of sums. The columns are fixed, because the first row is printed before the last file is read."""
 
     def __init__(self, stream: TextIO, paint: Paint) -> None:
-        self.stream, self.paint, self.failed, self._n = stream, paint, 0, 0
-        self._sums: dict[str, int | None] = dict.fromkeys(("graphs", "nodes", "parameters", "parameter_bytes", "flops", "bytes"), 0)
+        super().__init__(stream)
+        self.paint = paint
+        self._sums: dict[str, int | None] = dict.fromkeys(_FIGURES, 0)
         self._name = max(20, paint.width - 62)
         self._helped: set[str] = set()
 
-    def add(self, record: Record) -> None:
-        if self._n == 0:
+    def write(self, record: Record) -> None:
+        if self.n == 0:
             header = self._cells(("file", "graphs", "nodes", "inputs", "bytes of them", "work", "traffic"))
             self.stream.write(self.paint(header, "bold") + "\n")
-        self._n += 1
         name = short(str(record["file"]), self._name)
         if not record["ok"] and not record["nodes"]:
-            self.failed += 1
             self.stream.write(f"{name:<{self._name}}  {self.paint(self._error(record), 'red')}\n")
             self._help(record)
             return
@@ -83,13 +85,12 @@ class StatisticsTable:
             self._sums[key] = None if known is None or record[key] is None else known + record[key]
         self.stream.write(self._row(name, record) + "\n")
         if not record["ok"]:
-            self.failed += 1
             self.stream.write("  " + self.paint(self._error(record), "red") + "\n")
             self._help(record)
 
     def end(self) -> None:
-        if self._n > 1:
-            self.stream.write(self.paint(self._row(f"{count(self._n)} files", self._sums), "bold") + "\n")
+        if self.n > 1:
+            self.stream.write(self.paint(self._row(f"{count(self.n)} files", self._sums), "bold") + "\n")
 
     def _help(self, record: Record) -> None:
         """What to do about an error; of many files with the same one it is said below the first."""
@@ -102,10 +103,7 @@ class StatisticsTable:
         return short(str(record["error"]), max(30, self.paint.width - 4)) if self.paint.colour else str(record["error"])
 
     def _row(self, name: str, record: Record) -> str:
-        shown = [
-            ("graphs", count), ("nodes", count), ("parameters", count), ("parameter_bytes", bytes_),
-            ("flops", flops), ("bytes", bytes_)]
-        return self._cells((name, *("?" if record[key] is None else write(record[key]) for key, write in shown)))
+        return self._cells((name, *("?" if record[key] is None else write(record[key]) for key, write in _FIGURES.items())))
 
     def _cells(self, cells: Sequence[str]) -> str:
         name, *numbers = cells
@@ -116,4 +114,4 @@ def writer(format: str, stream: TextIO, paint: Paint) -> Writer:
     """The writer of a format: ``table``, ``json`` or ``jsonl``."""
     if format == "table":
         return StatisticsTable(stream, paint)
-    return Json(stream) if format == "json" else JsonLines(stream)
+    return JsonList(stream) if format == "json" else JsonLines(stream)

@@ -20,7 +20,7 @@ _SHOWN_ELSEWHERE = frozenset({"entry_computation_layout", "is_scheduled", "stack
 def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], file: str = "") -> Iterator[str]:
     """The figures, a line a subject; no line is wider than the terminal. ``attrs`` are the module's own attributes."""
     one = summary.dialect.instruction
-    title = short(_title(summary), paint.width)
+    title = short(f"{summary.dialect.module} {summary.name}", paint.width)
     room = paint.width - len(title) - 2
     yield paint(title, "bold") + ("  " + paint(short(file, room), "dim") if file and room >= 12 else "")
     where = f", entry {summary.entry}" if summary.entry else ""
@@ -28,8 +28,8 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
     if summary.n_graphs > 1 and summary.entry:
         size += f" ({count(summary.entry_nodes)})"
     yield from _row("size", [size], paint)
-    yield from _row("inputs", _values(summary.inputs, paint, summary.parameter_bytes), paint)
-    yield from _row("outputs", _values(summary.outputs, paint, sum(v.bytes for v in summary.outputs)), paint)
+    yield from _row("inputs", _values(summary.inputs, summary.parameter_bytes), paint)
+    yield from _row("outputs", _values(summary.outputs, sum(v.bytes for v in summary.outputs)), paint)
     kernels = plural(summary.kernels, "kernel")
     kernels += f" ({plural(summary.fusions, 'fusion')})" if summary.fusions else " if none fuse" if summary.kernels > 1 else ""
     work = [flops(summary.flops, bool(summary.n_open)) if not summary.no_work else "FLOPs unknown",
@@ -53,24 +53,20 @@ def summary_lines(summary: Summary, paint: Paint, attrs: Mapping[str, object], f
         yield from _row("dtypes", [f"{name} {percent(n / whole)}" for name, n in summary.dtypes.most_common(6)], paint)
     steps = [(name, n) for name, n in summary.ops.most_common() if name not in ("parameter", "constant")]
     yield from _row("operators", [f"{name} {count(n)}" for name, n in steps], paint)
-    if summary.loops:
-        yield from _row("loops", _loops(summary), paint)
+    yield from _row("loops", _loops(summary), paint)
     if summary.sources:
         line, n = summary.sources.most_common(1)[0]
         yield from _row("source", [plural(summary.source_files, "file"), f"most from {short(line, 60)} ({plural(n, one)})"], paint)
     yield from _row("sizes", _sizes(Interface(attrs)), paint)
     yield from _row("guards", Interface(attrs).guards, paint)
     flags = [f"{key} {short(' '.join(str(value).split()), 40)}" for key, value in attrs.items() if key not in _SHOWN_ELSEWHERE]
-    if flags:
-        yield from _row("attributes", flags, paint)
+    yield from _row("attributes", flags, paint)
     if summary.unknown_ops and summary.dialect.primitive:
         yield from _row("unknown", [f"{name} {count(n)}" for name, n in summary.unknown_ops.most_common()], paint)
 
 
 def costly_lines(costly: Sequence[Costly], n_open: int, paint: Paint) -> Iterator[str]:
     """The costliest nodes as a table, without the ``n_open`` nodes of unknown cost."""
-    if not costly:
-        return
     left_out = f"; without {plural(n_open, 'node')} of unknown cost" if n_open else ""
     about = short(f"share of the estimated time; FLOPs and bytes over all runs{left_out}", paint.width - 11)
     yield paint("costliest", "bold") + "  " + paint(about, "dim")
@@ -110,10 +106,6 @@ def findings_lines(reading: Reading, paint: Paint, limit: int | None) -> Iterato
         yield paint(f"... {count(len(findings) - limit)} more: --all lists them", "dim")
 
 
-def _title(summary: Summary) -> str:
-    return f"{summary.dialect.module} {summary.name}"
-
-
 def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
     """A label and as many of its parts as the width takes; the first always stands, cut where it must be."""
     if not parts:
@@ -132,7 +124,7 @@ def _row(label: str, parts: Sequence[str], paint: Paint) -> Iterator[str]:
     yield "  " + paint(label.ljust(LABEL), "dim") + text
 
 
-def _values(values: Sequence[EntryValue], paint: Paint, size: int) -> list[str]:
+def _values(values: Sequence[EntryValue], size: int) -> list[str]:
     if not values:
         return ["none"]
     shown = [f"{v.name} {describe_type(v.type)}" + (f" = {v.path}" if v.path not in ("", v.name) else "") for v in values]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from irscope.render.layout import Placed, layered
 from irscope.render.marks import found_lines, stands_out, stored_label, stored_tooltip, tooltip_of
 from irscope.render.palette import Colours
-from irscope.render.theme import Most, Theme, box_colours, legend, theme
-from irscope.render.view import Box, Drawing, Link
+from irscope.render.theme import Theme, box_colours, legend, most_of, theme
+from irscope.render.view import Box, BoxLink, Drawing
 from irscope.source.visible import markup
 
 LINE = 13.0
@@ -48,7 +48,7 @@ def _lines(view: Drawing, color_by: str, colours: Theme) -> Iterator[str]:
     yield f'<g transform="translate({MARGIN} {head + MARGIN / 2})">'
     for i, link in enumerate(drawn):
         yield from _edge(link, _route(placed, i, number[link.source], number[link.target], heights), colours)
-    most = Most.of(view.boxes)
+    most = most_of(view.boxes, color_by)
     for i, box in enumerate(view.boxes):
         area = Area(placed.x[i], placed.y[i], widths[i], heights[i])
         yield from _box(box, texts[i], area, box_colours(box, color_by, most, colours))
@@ -81,7 +81,7 @@ def _route(placed: Placed, i: int, a: int, b: int, heights: list[float]) -> list
     return [first, *placed.bends[i], last]
 
 
-def _edge(link: Link, points: list[tuple[float, float]], colours: Theme) -> Iterator[str]:
+def _edge(link: BoxLink, points: list[tuple[float, float]], colours: Theme) -> Iterator[str]:
     """A smooth line; dashed, with its bytes, where the value goes through memory under a fusion policy."""
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x0, y0), (x1, y1) in pairwise(points):

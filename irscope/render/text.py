@@ -11,10 +11,7 @@ def text_lines(survey: Survey, graph: Graph, picked: set[Node] | None, explicit:
     """The text of the whole module; of one graph, when it was asked for; or of the picked nodes."""
     source = survey.module.source.text
     if picked is not None:
-        for place in survey.module.graphs.values():
-            for node in place.nodes:
-                if node in picked:
-                    yield _line(source, node)
+        yield from (_line(source, node) for place in survey.module.graphs.values() for node in place.nodes if node in picked)
         return
     if not explicit:
         yield from (source if source else dump(survey.module)).splitlines()
@@ -22,23 +19,15 @@ def text_lines(survey: Survey, graph: Graph, picked: set[Node] | None, explicit:
     if graph.loc < 0:
         yield from dump(graph).splitlines()
         return
-    yield source[_line_start(source, graph.loc):_line_end(source, graph.loc)]
-    for node in graph.nodes:
-        if not node.synthetic:
-            yield _line(source, node)
+    yield _line_at(source, graph.loc)
+    yield from (_line(source, node) for node in graph.nodes if not node.synthetic)
     yield "}"
 
 
 def _line(source: str, node: Node) -> str:
-    if node.loc < 0:
-        return "  " + dump_node(node)
-    return source[_line_start(source, node.loc):_line_end(source, node.loc)]
+    return _line_at(source, node.loc) if node.loc >= 0 else "  " + dump_node(node)
 
 
-def _line_start(source: str, offset: int) -> int:
-    return source.rfind("\n", 0, offset) + 1
-
-
-def _line_end(source: str, offset: int) -> int:
+def _line_at(source: str, offset: int) -> str:
     end = source.find("\n", offset)
-    return len(source) if end < 0 else end
+    return source[source.rfind("\n", 0, offset) + 1:end if end >= 0 else len(source)]

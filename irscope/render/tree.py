@@ -12,6 +12,7 @@ from irscope.render.units import bytes_, cell, flops, percent, plural, short
 
 MAX_ROWS = 40
 BAR = 8
+TITLE = "tree"
 NARROW, WIDE = 72, 100
 """Below these widths columns are left out: the names matter more."""
 SOURCED = 16
@@ -30,8 +31,8 @@ class _Row:
     more: int = 0
 
 
-def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS, title: str = "tree",
-               source: Callable[[Section], str] | None = None, operators: OperatorRows | None = None) -> Iterator[str]:
+def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int, source: Callable[[Section], str],
+               operators: OperatorRows | None = None) -> Iterator[str]:
     """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
 
     The figures of a repeated section, and of what is in it, count all its copies. ``source`` gives the user's line that a section
@@ -39,16 +40,16 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int = MAX_ROWS
     sections that are open.
     """
     whole = estimate(root.flops, root.bytes) or 1.0
-    open_ = _opened(root, depth, max_rows, operators)
-    rows = list(_rows(root, paint, open_, operators))
+    header = _cells(paint, "nodes", "work", "traffic", "kernels", "share")
+    rows = list(_rows(root, paint, _opened(root, depth, max_rows, operators), operators))
     figures = [_figures(row, whole, paint) for row in rows]
     tail = max((len(f) for f in figures), default=0)
     space = max(20, paint.width - tail - 1)
-    widest = min(space, max(len(title) + 1, *(_plain_width(row, paint) for row in rows)))
-    yield paint(title, "bold") + paint(" " * max(1, widest - len(title)) + _header(paint), "dim")
+    widest = min(space, max(len(TITLE) + 1, *(_plain_width(row, paint) for row in rows)))
+    yield paint(TITLE, "bold") + paint(" " * max(1, widest - len(TITLE)) + header, "dim")
     left = paint.width - widest - tail - 2
     for row, figure in zip(rows, figures, strict=True):
-        where = _source(row, source) if source is not None and row.prefix and left >= SOURCED else ""
+        where = _source(row, source) if row.prefix and left >= SOURCED else ""
         line = _line(row, f"{figure:<{tail}}" if where else figure.rstrip(), widest, paint)
         yield f"{line}  {paint.link(paint(short(where, left), 'dim'), where)}" if where else line.rstrip()
 
@@ -95,10 +96,10 @@ def _rows(root: Section, paint: Paint, opened: set[Section], operators: Operator
         yield row
         times = row.times * section.times
         below = [_Row(child, "", times) for child in shown]
-        inside = operators.of(section) if operators is not None else []
-        below += [_Row(section, "", times, operator=operator) for operator in inside[:operators.most if operators is not None else 0]]
-        if operators is not None and len(inside) > operators.most:
-            below.append(_Row(section, "", times, more=len(inside) - operators.most))
+        if operators is not None:
+            inside, most = operators.of(section), operators.most
+            below += [_Row(section, "", times, operator=operator) for operator in inside[:most]]
+            below += [_Row(section, "", times, more=len(inside) - most)] if len(inside) > most else []
         for i, one in reversed(list(enumerate(below))):
             last = i == len(below) - 1
             one.prefix = stem + paint.branch(last)
@@ -132,45 +133,25 @@ def _plain_width(row: _Row, paint: Paint) -> int:
 
 
 def _figures(row: _Row, whole: float, paint: Paint) -> str:
-    section, times = row.section, row.times
+    section, times, operator = row.section, row.times, row.operator
     if row.more:
         return ""
-    if row.operator is not None:
-        return _operator_figures(row.operator, times, whole, paint)
-    share = estimate(section.flops * times, section.bytes * times) / whole
-    cells = [f"{cell(section.n_nodes * times):>8}"]
-    if paint.width >= NARROW:
-        cells += [f"{flops(section.flops * times, section.is_open):>11}", f"{bytes_(section.bytes * times, section.is_open):>10}"]
-    if paint.width >= WIDE:
-        cells.append(f"{cell(section.kernels * times):>9}")
-    cells.append(f"{percent(share):>6}")
-    if paint.width >= NARROW:
-        cells.append(" " + paint.bar(share, BAR if paint.width < 120 else 2 * BAR))
-    return "".join(cells)
-
-
-def _operator_figures(operator: OperatorRow, times: float, whole: float, paint: Paint) -> str:
-    work, moved = operator.flops * times, operator.bytes * times
+    shown = section if operator is None else operator
+    work, moved, unknown = shown.flops * times, shown.bytes * times, shown.is_open
     share = estimate(work, moved) / whole
-    cells = [f"{cell(times) if times > 1 else '':>8}"]
-    if paint.width >= NARROW:
-        unknown = operator.is_open
-        cells += [f"{flops(work, unknown) if work or unknown else '':>11}", f"{bytes_(moved, unknown) if moved or unknown else '':>10}"]
-    if paint.width >= WIDE:
-        cells.append(" " * 9)
-    cells.append(f"{percent(share) if work or moved else '':>6}")
-    if paint.width >= NARROW:
-        cells.append(" " + paint.bar(share, BAR if paint.width < 120 else 2 * BAR))
-    return "".join(cells)
+    if operator is None:
+        cells = _cells(paint, cell(section.n_nodes * times), flops(work, unknown), bytes_(moved, unknown), cell(section.kernels * times),
+                       percent(share))
+    else:  # figures of zero are left out
+        cells = _cells(paint, cell(times) if times > 1 else "", flops(work, unknown) if work or unknown else "",
+                       bytes_(moved, unknown) if moved or unknown else "", "", percent(share) if work or moved else "")
+    return cells + (" " + paint.bar(share, BAR if paint.width < 120 else 2 * BAR) if paint.width >= NARROW else "")
 
 
-def _header(paint: Paint) -> str:
-    cells = [f"{'nodes':>8}"]
-    if paint.width >= NARROW:
-        cells += [f"{'work':>11}", f"{'traffic':>10}"]
-    if paint.width >= WIDE:
-        cells.append(f"{'kernels':>9}")
-    return "".join(cells) + f"{'share':>6}"
+def _cells(paint: Paint, nodes: str, work: str, traffic: str, kernels: str, share: str) -> str:
+    """The columns of a row that the width has room for."""
+    figures = f"{work:>11}{traffic:>10}" if paint.width >= NARROW else ""
+    return f"{nodes:>8}{figures}" + (f"{kernels:>9}" if paint.width >= WIDE else "") + f"{share:>6}"
 
 
 def _line(row: _Row, figures: str, width: int, paint: Paint) -> str:

@@ -1,6 +1,8 @@
 """Numbers as people read them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 
@@ -49,6 +51,11 @@ def micros(us: float) -> str:
 def plural(n: float, one: str, many: str = "") -> str:
     """``1 kernel``, ``2 kernels``."""
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``: the first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def short(text: str, width: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.highlights import Highlights
-from irscope.graph import Graph, Node
+from irscope.graph import Node
 from irscope.render.kernel_plan import KernelPlan, StoredEdge
 from irscope.source import Finding
 
@@ -30,7 +30,6 @@ class BoxFrame:
     title: str
     parent: BoxFrame | None = None
     kind: str = "section"
-    key: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +46,6 @@ class Box:
     inputs: list[str] = field(default_factory=list)
     cluster: BoxFrame | None = None
     node: Node | None = None
-    graph: Graph | None = None
     tooltip: str = ""
     cost: float = 0.0
     times: int = 1
@@ -55,7 +53,6 @@ class Box:
     findings: list[Finding] = field(default_factory=list)
     badges: list[str] = field(default_factory=list)
     key: str = ""
-    kernel: str = ""
     category: str = ""
     group: tuple[int, str] | None = None
     bytes: float = 0.0
@@ -66,7 +63,7 @@ class Box:
 
 
 @dataclass(slots=True, eq=False)
-class Link:
+class BoxLink:
     """A value that goes from box to box; ``n`` values of ``bytes`` together, those of ``stored`` through memory under a fusion policy."""
 
     source: Box
@@ -83,7 +80,7 @@ class Drawing:
 
     title: str
     boxes: list[Box] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[BoxLink] = field(default_factory=list)
     clusters: list[BoxFrame] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     heading: list[str] = field(default_factory=list)
@@ -95,7 +92,7 @@ class BoxOptions:
     ``findings`` and ``highlights`` are marked where they are; the kernels of ``plan`` are framed, and its unfused edges marked.
 
     ``generous`` opens what says little, too: the user asked for many boxes. ``color_by`` is what the colours mean, with the ``changes``
-    and ``numbers`` of nodes that it may show.
+    and ``numbers`` of nodes that it may show, on a ``dark`` ground or a light one. ``note`` is written below the title.
     """
 
     max_boxes: int = MAX_BOXES
@@ -109,11 +106,13 @@ class BoxOptions:
     color_by: str = "class"
     changes: Mapping[Node, str] = field(default_factory=dict)
     numbers: Mapping[Node, float] = field(default_factory=dict)
+    dark: bool = False
+    note: str = ""
 
 
 def stub_crowds(view: Drawing) -> None:
     """Replace the links of values with very many users by words in their boxes; in a large drawing, those of shared parameters too."""
-    out: dict[Box, list[Link]] = {}
+    out: dict[Box, list[BoxLink]] = {}
     for link in view.links:
         out.setdefault(link.source, []).append(link)
     large = len(view.boxes) > MANY
@@ -133,12 +132,19 @@ def stub_crowds(view: Drawing) -> None:
     view.boxes = [box for box in view.boxes if box not in gone]
 
 
+def count_inputs(view: Drawing, most: int) -> None:
+    """Count the inputs of each box from the line ``most`` on."""
+    for box in view.boxes:
+        if len(box.inputs) > most:
+            box.inputs[most - 1:] = [f"+{len(box.inputs) - most + 1} more"]
+
+
 def bundle(view: Drawing) -> None:
     """Draw the many lines between two frames, or between a frame and a box, as the one of most bytes, with the number of values of all."""
-    groups: dict[tuple[BoxFrame | Box, BoxFrame | Box], list[Link]] = {}
+    groups: dict[tuple[BoxFrame | Box, BoxFrame | Box], list[BoxLink]] = {}
     for link in view.links:
         groups.setdefault(_sides(link), []).append(link)
-    kept: list[Link] = []
+    kept: list[BoxLink] = []
     for sides, links in groups.items():
         if len(links) <= MAX_LINES or all(isinstance(side, Box) for side in sides):
             kept += links
@@ -150,21 +156,21 @@ def bundle(view: Drawing) -> None:
     view.links = kept
 
 
-def _sides(link: Link) -> tuple[BoxFrame | Box, BoxFrame | Box]:
+def _sides(link: BoxLink) -> tuple[BoxFrame | Box, BoxFrame | Box]:
     """The largest frames around each end of a link that the other end is outside of; the ends themselves where there are none."""
     inside: dict[BoxFrame | None, BoxFrame | Box] = {None: link.target}
-    for cluster in _frames(link.target):
+    for cluster in frames(link.target):
         inside[cluster] = inside[None]
         inside[None] = cluster
     source: BoxFrame | Box = link.source
-    for cluster in _frames(link.source):
+    for cluster in frames(link.source):
         if cluster in inside:
             return source, inside[cluster]
         source = cluster
     return source, inside[None]
 
 
-def _frames(box: Box) -> Iterator[BoxFrame]:
+def frames(box: Box) -> Iterator[BoxFrame]:
     """The frames around a box, the smallest first."""
     cluster = box.cluster
     while cluster is not None:

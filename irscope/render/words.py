@@ -2,17 +2,17 @@
 from __future__ import annotations
 
 
-class Words:
+class WordTable:
     """A table in which each word stands once; columns name it by its number."""
 
     def __init__(self) -> None:
-        self.words: list[str] = []
-        self._number: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def words(self) -> list[str]:
+        """The words by their numbers."""
+        return list(self._numbers)
 
     def number(self, word: str) -> int:
         """The number of a word, which is added where it is new."""
-        known = self._number.get(word)
-        if known is None:
-            known = self._number[word] = len(self.words)
-            self.words.append(word)
-        return known
+        return self._numbers.setdefault(word, len(self._numbers))

@@ -86,7 +86,22 @@ def bits(array: Array) -> Array:
     return array.view(f"u{array.dtype.itemsize}")
 
 
-class Npz(Mapping[str, Any]):
+class NamedArrays(Mapping[str, Any]):
+    """Arrays by ``names``, of which a look-up of a name alone makes none."""
+
+    names: Collection[str]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+
+class Npz(NamedArrays):
     """The arrays of an ``.npz``, each unpacked on access: a small archive may contain a large array that nothing uses."""
 
     def __init__(self, path: str) -> None:
@@ -94,22 +109,13 @@ class Npz(Mapping[str, Any]):
         self._arrays: dict[str, Array] = {}
         self._dtypes: dict[str, Any] = {}
         with self._opened() as archive:
-            self._names = list(archive.files)
-        if "dtypes" in self._names and (names := self._unpacked("dtypes")).dtype.kind in "US":
-            self._names.remove("dtypes")
-            self._dtypes = _json(path, str(names))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+            self.names = names = list(archive.files)
+        if "dtypes" in names and (dtypes := self._unpacked("dtypes")).dtype.kind in "US":
+            names.remove("dtypes")
+            self._dtypes = _json(path, str(dtypes))
 
     def __getitem__(self, name: str) -> Array:
-        if name not in self._names:
+        if name not in self.names:
             raise KeyError(name)
         if name not in self._arrays:
             array = self._unpacked(name)
@@ -140,45 +146,27 @@ class Npz(Mapping[str, Any]):
             raise UserError(f"{self.path} cannot be unpacked: {error}", MAKE_NPZ) from None
 
 
-class Joined(Mapping[str, Any]):
+class Joined(NamedArrays):
     """Arrays of several files as one mapping; the first of equal names wins. Unpacks each on access."""
 
     def __init__(self, parts: Sequence[Mapping[str, Array]]) -> None:
-        self._owner = {name: part for part in reversed(parts) for name in part}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._owner)
-
-    def __len__(self) -> int:
-        return len(self._owner)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._owner
+        self.names = self._owner = {name: part for part in reversed(parts) for name in part}
 
     def __getitem__(self, name: str) -> Array:
         return self._owner[name][name]
 
 
-class Renamed(Mapping[str, Any]):
+class Renamed(NamedArrays):
     """Arrays under other names; those that ``names`` does not have keep theirs. Raises UserError where two get one name."""
 
     def __init__(self, arrays: Mapping[str, Array], names: Mapping[str, str]) -> None:
         self._arrays = arrays
-        self._own: dict[str, str] = {}
+        self.names = self._own = dict[str, str]()
         for own in arrays:
             name = names.get(own, own)
             if name in self._own:
                 raise UserError(f"{name} is given twice: as {self._own[name]} and as {own}", "give it once")
             self._own[name] = own
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._own)
-
-    def __len__(self) -> int:
-        return len(self._own)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._own
 
     def __getitem__(self, name: str) -> Array:
         found: Array = self._arrays[self._own[name]]

@@ -26,6 +26,13 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 
 
+def path_of(what: object) -> str:
+    """The path that an argument is; empty for a text of several lines, and for all that is in memory."""
+    if isinstance(what, os.PathLike):
+        return str(os.fspath(what))
+    return what if isinstance(what, str) and "\n" not in what else ""
+
+
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     """The content of a file (``-``: standard input), unpacked when it is gzip. Raises UserError with a help."""
     name = os.fspath(path)

@@ -50,10 +50,6 @@ class SourceText:
         line = bisect_right(starts, offset)
         return Place(line, offset - starts[line - 1] + 1)
 
-    def offset(self, place: Place) -> int:
-        """The inverse of :meth:`place`."""
-        return self.starts()[place.line - 1] + place.column - 1
-
     def line(self, number: int) -> str:
         """The text of a line (from 1), without its line end."""
         starts = self.starts()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickletools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import Any
 
 from irscope.lazy import Array, ml_dtypes, np
@@ -96,19 +97,10 @@ class PickleMachine:
         items = self._above_mark()
         self.stack.append(dict(zip(items[::2], items[1::2], strict=True)))
 
-    def _last(self, n: int) -> None:
-        items = tuple(self.stack[-n:])
-        del self.stack[-n:]
-        self.stack.append(items)
+    def _last(self, n: int, _: object) -> None:
+        self.stack[-n:] = [tuple(self.stack[-n:])]
 
-    def _tuple1(self, _: object) -> None:
-        self._last(1)
-
-    def _tuple2(self, _: object) -> None:
-        self._last(2)
-
-    def _tuple3(self, _: object) -> None:
-        self._last(3)
+    _tuple1, _tuple2, _tuple3 = partialmethod(_last, 1), partialmethod(_last, 2), partialmethod(_last, 3)
 
     def _put(self, key: int) -> None:
         self.memo[key] = self.stack[-1]
@@ -141,6 +133,8 @@ class PickleMachine:
         items = self._above_mark()
         self.stack[-1].extend(items)
 
+    _additems = _appends
+
     def _setitem(self, _: object) -> None:
         value, key = self.stack.pop(), self.stack.pop()
         self._entries(self.stack[-1])[_key(key)] = value
@@ -158,10 +152,6 @@ class PickleMachine:
         if not isinstance(target, dict):
             raise ValueError(f"items of {type(target).__name__}")
         return target
-
-    def _additems(self, _: object) -> None:
-        items = self._above_mark()
-        self.stack[-1].extend(items)
 
     def _newobj(self, _: object) -> None:
         arguments, kind = self.stack.pop(), self.stack.pop()

@@ -28,11 +28,7 @@ def visible(text: str) -> str:
     >>> visible("a\\x1b[31m")
     'a␛[31m'
     """
-    return UNPRINTABLE.sub(_stand_in, text) if UNPRINTABLE.search(text) else text
-
-
-def _stand_in(found: re.Match[str]) -> str:
-    return chr(_STAND_INS.get(ord(found[0]), 0xFFFD))
+    return UNPRINTABLE.sub(lambda found: chr(_STAND_INS.get(ord(found[0]), 0xFFFD)), text) if UNPRINTABLE.search(text) else text
 
 
 def one_line(text: str) -> str:

@@ -14,7 +14,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import BinaryIO
 
 from irscope.source.errors import UserError
@@ -46,26 +46,20 @@ def writing(path: str, inputs: Collection[str] = (), again: bool = False) -> Ite
         raise UserError(f"{path}: cannot be written: {error.strerror or error}", folder) from None
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
+def _opened(path: str) -> AbstractContextManager[BinaryIO]:
     """The stream, by what ``path`` is."""
     descriptor = _descriptor(path)
     if descriptor is not None:
         # Reopened, a redirected standard output would start at its beginning and overwrite earlier output.
-        with os.fdopen(os.dup(descriptor), "wb") as stream:
-            yield stream
-        return
+        return os.fdopen(os.dup(descriptor), "wb")
     target = os.path.realpath(path)
     try:
         before: os.stat_result | None = os.stat(target)
     except FileNotFoundError:
         before = None
     if before is not None and not stat.S_ISREG(before.st_mode):
-        with open(path, "wb") as stream:
-            yield stream
-        return
-    with _replacing(target, before) as stream:
-        yield stream
+        return open(path, "wb")
+    return _replacing(target, before)
 
 
 def is_written_through(path: str) -> bool:
@@ -116,10 +110,9 @@ def _refuse_input(path: str, *inputs: Collection[str]) -> None:
 
 def _is_same(path: str, given: str) -> bool:
     """Whether two names are one regular file."""
-    try:
+    with suppress(OSError, ValueError):
         return os.path.isfile(path) and os.path.samefile(path, "/dev/stdin" if given == "-" else given)
-    except (OSError, ValueError):
-        return False
+    return False
 
 
 def _umask() -> int:

@@ -226,17 +226,17 @@ def test_long_values_are_shown_from_where_they_differ() -> None:
 
 
 def test_the_time_does_not_grow_with_the_square_of_the_users_of_a_value() -> None:
-    from irscope.diff.matching import Matcher
+    from irscope.diff.matching import ValueMatcher
 
     built: list[int] = []
-    original = Matcher._user_set
+    original = ValueMatcher._user_set
 
     class Counted(dict[int, set[int]]):
         def __setitem__(self, key: int, value: set[int]) -> None:
             built.append(len(value))
             super().__setitem__(key, value)
 
-    def user_set(self: Matcher, users: list[tuple[int, int]]) -> set[int]:
+    def user_set(self: ValueMatcher, users: list[tuple[int, int]]) -> set[int]:
         self.user_sets = self.user_sets if isinstance(self.user_sets, Counted) else Counted()
         return original(self, users)
 
@@ -247,7 +247,7 @@ def test_the_time_does_not_grow_with_the_square_of_the_users_of_a_value() -> Non
         return "\n".join([*lines, f" ROOT t = ({', '.join(['f32[4]'] * 200)}) tuple({', '.join(f'u{i}' for i in range(200))})", "}"])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Matcher, "_user_set", user_set)
+        patch.setattr(ValueMatcher, "_user_set", user_set)
         comparison = difference(text("tanh", 0), text("abs", 1000))
     assert len(comparison.alignment.pairs) > 400
     assert sum(built) < 20 * 803, "each list of users is a set once"

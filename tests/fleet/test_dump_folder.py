@@ -74,8 +74,8 @@ def test_files_are_sorted_into_modules_and_stages(dump: Path) -> None:
 
 
 def test_the_timeline_tells_what_each_pass_changed(dump: Path) -> None:
-    steps = timeline(read_folder(str(dump / "rank0")).modules[0], jobs=1)
-    assert [step.changed for step in steps] == [False, False, True, True]
+    steps = timeline(read_folder(str(dump / "rank0")).modules[0])
+    assert [bool(step.came or step.went) for step in steps] == [False, False, True, True]
     assert (steps[2].came, steps[2].went) == ({}, {"add": 1})
     assert steps[3].came == {"fusion": 1, "parameter": 2}
 

@@ -13,7 +13,7 @@ from irscope.render.kernel_plan import KernelPlan
 from irscope.render.overview import overview
 from irscope.render.palette import OF_CHANGE, OF_DTYPE, STOPS, contrast, heat
 from irscope.render.svg import svg_text
-from irscope.render.theme import DARK, LIGHT, Most, box_colours, legend
+from irscope.render.theme import DARK, LIGHT, box_colours, legend, most_of
 from irscope.render.view import BoxOptions
 from irscope.source.visible import markup
 from tests.analysis.texts import FUSED, layers, survey
@@ -208,7 +208,7 @@ def test_what_is_not_known_has_no_colour_of_the_scale(color_by: str) -> None:
     view = detail_view(facts, facts.module.graphs["other"], BoxOptions(color_by=color_by))
     box = next(box for box in view.boxes if box.node is not None and box.node.name == "n")
     for theme in (LIGHT, DARK):
-        assert box_colours(box, color_by, Most.of(view.boxes), theme) == ROOFLINE.colours("unknown", theme.dark)
+        assert box_colours(box, color_by, most_of(view.boxes, color_by), theme) == ROOFLINE.colours("unknown", theme.dark)
         assert legend(view.boxes, color_by, theme)[-1] == ("unknown", ROOFLINE.colours("unknown", theme.dark))
     facts = survey(SHARDED)
     known = detail_view(facts, facts.module.main(), BoxOptions(color_by=color_by))

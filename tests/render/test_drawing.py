@@ -11,7 +11,7 @@ from irscope.query.choose import Wanted, choose
 from irscope.render import dot
 from irscope.render.detail import detail_view
 from irscope.render.dot import dot_text, draw
-from irscope.render.drawing import DrawingOptions, drawing, view_of
+from irscope.render.drawing import drawing, view_of
 from irscope.render.overview import overview
 from irscope.render.svg import svg_text
 from irscope.render.view import MAX_LINKS_OF_A_VALUE, BoxOptions, Drawing
@@ -67,7 +67,7 @@ def test_values_with_crowds_of_users_are_written_and_not_drawn() -> None:
 
 def test_picked_nodes_say_what_is_missing() -> None:
     reading = api.load(FUSED)
-    view = view_of(reading, choose(reading.module(), Wanted(around="biased", radius=1), False), DrawingOptions(depth=0))
+    view = view_of(reading, choose(reading.module(), Wanted(around="biased", radius=1), False), BoxOptions(depth=0))
     assert {box.node.name for box in view.boxes if box.node is not None} == {"dot", "bias", "biased", "total"}
     dotted = {box.node.name for box in view.boxes if box.node is not None and "open" in box.tags}
     assert dotted == {"dot"}
@@ -143,9 +143,9 @@ def test_without_graphviz_svg_is_ours_and_png_says_what_to_do(monkeypatch: pytes
     monkeypatch.setenv("PATH", "/nonexistent")
     reading = api.load(FUSED)
     choice = choose(reading.module(), Wanted(), False)
-    assert drawing(reading, choice, "svg", DrawingOptions()).startswith(b"<svg")
+    assert drawing(reading, choice, "svg", BoxOptions()).startswith(b"<svg")
     with pytest.raises(UserError) as error:
-        drawing(reading, choice, "png", DrawingOptions())
+        drawing(reading, choice, "png", BoxOptions())
     assert "irscope[draw]" in error.value.help
 
 
@@ -166,7 +166,7 @@ def test_dot_on_the_path_draws(tmp_path: object, monkeypatch: pytest.MonkeyPatch
 def test_too_many_picked_nodes_are_refused_with_advice() -> None:
     reading = api.load(layers(100))
     with pytest.raises(UserError, match="too many to read") as error:
-        view_of(reading, choose(reading.module(), Wanted(where="op=*"), False), DrawingOptions())
+        view_of(reading, choose(reading.module(), Wanted(where="op=*"), False), BoxOptions())
     assert "--max-nodes" in error.value.help
 
 

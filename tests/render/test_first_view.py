@@ -10,13 +10,13 @@ import pytest
 from irscope import api
 from irscope.analysis.highlights import highlights
 from irscope.query.choose import Wanted, choose
-from irscope.render.drawing import DrawingOptions, view_of
+from irscope.render.drawing import view_of
 from irscope.render.folding import Fold
 from irscope.render.html import html_page
 from irscope.render.opening import Folded, focus_of, open_sections
 from irscope.render.room import screens_of
 from irscope.render.svg import svg_text
-from irscope.render.view import Box, BoxOptions, Drawing, Link
+from irscope.render.view import Box, BoxLink, BoxOptions, Drawing
 from irscope.source import Finding, Severity
 from tests.analysis.test_highlights import PROGRAM
 from tests.analysis.texts import layers, survey
@@ -26,13 +26,13 @@ from tests.render.test_json_and_html import as_json, packed
 def first_view(text: str, **options: int) -> Drawing:
     """What ``-o x.svg`` draws."""
     reading = api.load(text)
-    return view_of(reading, choose(reading.module(), Wanted(), False), DrawingOptions(max_boxes=options.get("max_boxes")))
+    return view_of(reading, choose(reading.module(), Wanted(), False), BoxOptions(**options, generous=bool(options)))
 
 
 def chain(n: int) -> Drawing:
     """Boxes below each other."""
     boxes = [Box(f"step {i}", "section") for i in range(n)]
-    return Drawing("chain", boxes, [Link(a, b) for a, b in pairwise(boxes)])
+    return Drawing("chain", boxes, [BoxLink(a, b) for a, b in pairwise(boxes)])
 
 
 def all_badges(view: Drawing) -> Iterator[str]:
@@ -62,7 +62,7 @@ def test_boxes_have_badges_and_links_say_what_is_not_fused() -> None:
 
 def test_a_closed_box_has_the_badges_of_what_is_in_it() -> None:
     reading = api.load(PROGRAM)
-    view = view_of(reading, choose(reading.module(), Wanted(), False), DrawingOptions(depth=0))
+    view = view_of(reading, choose(reading.module(), Wanted(), False), BoxOptions(depth=0))
     run = next(box for box in view.boxes if box.node is not None and box.node.name == "run")
     assert run.badges == ["costliest kernel %product", "not fused: %product -> %smooth"]
 
@@ -74,7 +74,7 @@ def test_boxes_of_our_own_svg_are_nodes() -> None:
 
 def test_a_part_of_a_program_has_no_heading() -> None:
     reading = api.load(PROGRAM)
-    assert view_of(reading, choose(reading.module(), Wanted(around="product", radius=1), False), DrawingOptions()).heading == []
+    assert view_of(reading, choose(reading.module(), Wanted(around="product", radius=1), False), BoxOptions()).heading == []
 
 
 def test_sections_around_a_highlight_open_before_costlier_ones() -> None:

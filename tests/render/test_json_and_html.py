@@ -19,7 +19,7 @@ def as_json(text: str) -> dict[str, Any]:
     reading = api.load(text)
     facts = Survey(reading.module())
     stream = io.StringIO()
-    write_json(stream, reading, [(facts, facts.module.main(), None)])
+    write_json(stream, reading, [(facts, None)])
     found: dict[str, Any] = json.loads(stream.getvalue())
     return found
 

@@ -18,7 +18,7 @@ from irscope.lint.kernels import kernels_by_node
 from irscope.lint.proven.words import answer_lines
 from irscope.query.choose import Wanted, choose
 from irscope.render.dot import dot_text
-from irscope.render.drawing import DrawingOptions, view_of
+from irscope.render.drawing import view_of
 from irscope.render.overview import overview
 from irscope.render.svg import svg_text
 from irscope.render.view import Box, BoxOptions, Drawing
@@ -46,7 +46,7 @@ ENTRY e {
 def drawn(text: str, policy: str) -> Drawing:
     """The drawing of a text with the kernels of a policy."""
     reading = irscope.load(text)
-    options = DrawingOptions(plan=kernel_plan(reading, reading.module(), policy))
+    options = BoxOptions(plan=kernel_plan(reading, reading.module(), policy))
     return view_of(reading, choose(reading.module(), Wanted(None, 2, None, None, None, None), False), options)
 
 

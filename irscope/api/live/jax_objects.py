@@ -76,10 +76,8 @@ JaxObject = Lowered | Compiled | Traced | Jitted | Exported | KerasModel
 class _Jax(Protocol):
     """What is asked of the jax that the user's program has imported."""
 
-    @property
-    def jit(self) -> Callable[[Callable[..., object]], Jitted]: ...
-    @property
-    def ShapeDtypeStruct(self) -> Callable[[tuple[int, ...], str], object]: ...
+    jit: Callable[[Callable[..., object]], Jitted]
+    ShapeDtypeStruct: Callable[[tuple[int, ...], str], object]
 
 
 def _lowered(lowered: Lowered, _: Arguments) -> Dump:

@@ -16,6 +16,7 @@ from irscope.api.live.door import Arguments, Door, Dump, name_of
 from irscope.graph import DTYPES
 from irscope.lazy import Array, np
 from irscope.source import UserError
+from irscope.source.arrays import NamedArrays
 
 TRACE = "torch.__trace"
 """The logger of TORCH_TRACE (torch/_logging/_internal.py)."""
@@ -84,10 +85,9 @@ TorchObject = ExportedProgram | OptimizedModule | OptimizedFunction | Script | G
 
 
 class _Tensor(Protocol):
-    @property
-    def dtype(self) -> object: ...
-    @property
-    def shape(self) -> Sequence[int]: ...
+    dtype: object
+    shape: Sequence[int]
+
     def detach(self) -> _Tensor: ...
     def cpu(self) -> _Tensor: ...
     def contiguous(self) -> _Tensor: ...
@@ -108,12 +108,9 @@ class _Compiler(Protocol):
 class _Torch(Protocol):
     """What is asked of the torch that the user's program has imported."""
 
-    @property
-    def export(self) -> _Export: ...
-    @property
-    def compiler(self) -> _Compiler: ...
-    @property
-    def uint8(self) -> object: ...
+    export: _Export
+    compiler: _Compiler
+    uint8: object
 
 
 def _exported(program: object, _: Arguments) -> Dump:
@@ -192,17 +189,11 @@ def _without_caches() -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], patch(force_disable_caches=True)) if patch is not None else nullcontext()
 
 
-class StateValues(Mapping[str, Array]):
+class StateValues(NamedArrays):
     """The tensors of a state dict as arrays, by their paths; each becomes an array at its first use."""
 
     def __init__(self, state: Mapping[str, object]) -> None:
-        self._state = {name: cast(_Tensor, value) for name, value in state.items() if hasattr(value, "numpy")}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._state)
-
-    def __len__(self) -> int:
-        return len(self._state)
+        self.names = self._state = {name: cast(_Tensor, value) for name, value in state.items() if hasattr(value, "numpy")}
 
     def __getitem__(self, name: str) -> Array:
         tensor = self._state[name].detach().cpu()
