@@ -11,23 +11,7 @@ from irscope.backends.llvm_masked import LaneRun
 from irscope.backends.llvm_types import register, scalar, splat_text, vector
 from irscope.backends.llvm_values import Name, ValueEmitter
 from irscope.backends.stopping import look
-from irscope.lower.tile import (
-    Assign,
-    Buffer,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Let, Load, Prefetch, Register, Stmt, Store, While
 from irscope.lower.traversal import Visitor, assigned, visits
 
 
@@ -57,10 +41,6 @@ class StatementEmitter(Visitor):
         pointer, _ = self.address(s.buffer, s.index)
         self.code.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.code.effect(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
-
-    @visits(Comment)
-    def comment(self, s: Comment) -> None:
-        """Emits nothing: machine code has no comments."""
 
     # ---- memory
 

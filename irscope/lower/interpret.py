@@ -9,24 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from irscope.lazy import Array, np
 from irscope.lower import scalar_ops
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
-from irscope.lower.tile import (
-    Assign,
-    Buffer,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Register, Stmt, Store, While
 from irscope.lower.traversal import Visitor, fold, visits
 from irscope.ops.vocabulary import UNARY
 
@@ -160,7 +143,7 @@ class _Run(Visitor):
     def if_(self, s: If) -> None:
         self.block(s.then if bool(self.value(s.condition)[0]) else s.otherwise)
 
-    @visits(Prefetch, Comment)
+    @visits(Prefetch)
     def nothing(self, s: Stmt) -> None:
         """Computes nothing."""
 

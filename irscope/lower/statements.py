@@ -7,21 +7,7 @@ from dataclasses import dataclass, field
 
 from irscope.graph.dtypes import PRED, S32, S64
 from irscope.lower.arithmetic import Arithmetic
-from irscope.lower.tile import (
-    Buffer,
-    Comment,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Buffer, Comment, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Stmt, Store, While
 
 
 @dataclass(slots=True, eq=False)

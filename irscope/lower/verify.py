@@ -13,24 +13,7 @@ from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lower.bounds import ARITHMETIC, unproved
 from irscope.lower.contents import verify_contents
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
-from irscope.lower.tile import (
-    Assign,
-    Buffer,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Register, Stmt, Store, While
 from irscope.lower.traversal import Visitor, subexpressions, visits, walk
 from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
 
@@ -187,10 +170,6 @@ class _Check(Visitor):
     def prefetch(self, s: Prefetch, around: _Around) -> None:
         self.read(s, around)
         self.index(s.index, "prefetch")
-
-    @visits(Comment)
-    def comment(self, s: Comment, around: _Around) -> None:
-        """Nothing to check."""
 
     @visits(Let)
     def let(self, s: Let, around: _Around) -> None:
