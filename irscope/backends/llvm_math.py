@@ -26,12 +26,6 @@ def operation(v: Lanes, x: Expr, names: list[str], flags: str, precision: str) -
     return special(v, x, names, flags) if special is not None else _RULES[op](v, *names)
 
 
-def constant_of(x: Expr) -> float | None:
-    """The value that every lane has, when it is known."""
-    plain = x.args[0] if x.op == "splat" else x
-    return float(plain.value) if plain.op == "const" and plain.lanes == 1 else None
-
-
 def extreme(code: Code, name: str, element: str, lanes: int, x: str, y: str) -> str:
     """The exact maximum or minimum: NaN where either is NaN, and -0 below +0."""
     v = Lanes(code, element, lanes)
@@ -41,9 +35,9 @@ def extreme(code: Code, name: str, element: str, lanes: int, x: str, y: str) -> 
 def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
     """With a constant that is not NaN it takes one comparison, and one addition where the constant is zero."""
     op, (x, y) = expr.op, names
-    bound = constant_of(expr.args[1])
+    bound = expr.args[1].uniform
     if bound is None:
-        bound = constant_of(expr.args[0])
+        bound = expr.args[0].uniform
         x, y = y, x
     if bound is None or math.isnan(bound) or (bound == 0.0 and (math.copysign(1.0, bound) < 0) == (op == "max")):
         return extreme(v.code, op, v.element, v.lanes, *names)
@@ -55,7 +49,7 @@ def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
 
 
 def _divide(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
-    (x, y), known = names, constant_of(expr.args[1])
+    (x, y), known = names, expr.args[1].uniform
     if known is not None and known != 0.0 and math.isfinite(known):
         mantissa, exponent = math.frexp(known)
         if abs(mantissa) == 0.5 and abs(exponent) < 100:
@@ -69,7 +63,7 @@ def _sign(v: Lanes, x: str) -> str:
 
 
 def _power(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
-    simple = _simple_power(v, names[0], constant_of(expr.args[1]))
+    simple = _simple_power(v, names[0], expr.args[1].uniform)
     return simple if simple is not None else power(v, *names)
 
 

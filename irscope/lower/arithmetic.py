@@ -193,9 +193,9 @@ class Arithmetic(ExpressionTable):
         if condition.dtype is not PRED:
             raise TypeError(f"select by {condition.dtype}")
         lanes = max(condition.lanes, x.lanes, y.lanes)
-        plain = condition.args[0] if condition.op == "splat" else condition
-        if plain.op == "const" and plain.lanes == 1:
-            return self.splat(x if plain.value else y, lanes)
+        known = condition.uniform
+        if known is not None:
+            return self.splat(x if known else y, lanes)
         if x is y:
             return self.splat(x, lanes)
         if x.dtype.is_complex:

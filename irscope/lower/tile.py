@@ -50,6 +50,12 @@ class Expr:
         """The value of an integer constant, else None."""
         return self.value if self.op == "const" and self.dtype.is_integer and self.lanes == 1 else None
 
+    @property
+    def uniform(self) -> Any:
+        """The value that every lane has, where that is a constant, else None."""
+        plain = self.args[0] if self.op == "splat" else self
+        return plain.value if plain.op == "const" and plain.lanes == 1 else None
+
     def _builder(self) -> Home:
         if self.home is None:
             raise ValueError("arithmetic on an expression that no builder made")
