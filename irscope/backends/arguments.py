@@ -90,7 +90,7 @@ def draw_weight(port: Port, seed: int, number: int) -> Array:
     array = draw(port, seed, number)
     if not port.dtype.is_float:
         return array
-    flat, fan_in = array.reshape(-1), np.sqrt(_size(port.shape[1:]))
+    flat, fan_in = array.reshape(-1), np.sqrt(prod(port.shape[1:]))
     for at in range(0, flat.size, BLOCK):
         wide = flat[at:at + BLOCK].astype(np.float64)
         flat[at:at + BLOCK] = wide / fan_in if array.ndim >= 2 else 0.5 + 0.1 * np.abs(wide)
@@ -123,15 +123,8 @@ def _numpy_word(dtype: Any) -> str:
 
 
 def _shape_help(array: Array, port: Port) -> str:
-    if array.size == _size(port.shape):
+    if array.size == prod(port.shape):
         return f"array.reshape({tuple(port.shape)}) has the same elements"
     if array.ndim == len(port.shape):
         return f"--shape {port.name}={','.join(map(str, array.shape))} binds the shape, where the text leaves it open"
     return ""
-
-
-def _size(shape: Sequence[int]) -> int:
-    total = 1
-    for n in shape:
-        total *= n
-    return total

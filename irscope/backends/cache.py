@@ -20,6 +20,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,10 +54,7 @@ def folder() -> Path | None:
         return None
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME")
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     try:
         return Path(base) / "irscope" if base else Path.home() / ".cache" / "irscope"
     except RuntimeError:  # no home directory
@@ -179,10 +177,8 @@ def write(name: str, *pieces: Content) -> bool:
         if name.startswith("00") or sum(map(_bytes_of, pieces)) >= LARGE:  # of small entries one in 256 checks the size
             prune(place)
     except OSError:
-        try:
+        with suppress(OSError):
             os.unlink(temporary)
-        except OSError:
-            pass
         return False
     return True
 
@@ -200,11 +196,9 @@ def prune(place: Path, limit: int = LARGEST) -> None:
     for _, size, path in sorted(entries, key=lambda entry: entry[0]):
         if total <= limit:
             return
-        try:
+        with suppress(OSError):
             path.unlink()
             total -= size
-        except OSError:
-            pass
 
 
 _DIGEST = 16

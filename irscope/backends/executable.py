@@ -242,10 +242,7 @@ def aligned_empty(dtype: object, shape: tuple[int, ...]) -> Array:
 
 def placed_empty(dtype: Any, shape: tuple[int, ...]) -> tuple[Array, int]:
     """Such an array, and the address of its first element."""
-    size = dtype.itemsize
-    for n in shape:
-        size *= n
-    memory = np.empty(size + 64, dtype=np.uint8)
+    memory = np.empty(dtype.itemsize * prod(shape) + 64, dtype=np.uint8)
     begin = address(memory)
     start = -begin % 64
     return np.ndarray(shape, dtype, memory, start), begin + start

@@ -122,9 +122,8 @@ def _target_machine(machine: Machine, speed: int) -> Any:
 
 def _new_target_machine(machine: Machine, speed: int) -> Any:
     llvm = _llvm()
-    target = llvm.Target.from_triple(machine.triple)
     how = {"jit": True} if machine.jit else {"jit": False, "reloc": "pic", "codemodel": "small"}
-    return target.create_target_machine(cpu=machine.cpu, features=machine.features, opt=speed, **how)
+    return llvm.Target.from_triple(machine.triple).create_target_machine(cpu=machine.cpu, features=machine.features, opt=speed, **how)
 
 
 def _module(text: str, machine: Machine) -> Any:
@@ -162,9 +161,7 @@ def recent_object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
     return (_kept_object_code if len(text) <= SHORT else object_code)(text, machine, speed)
 
 
-@lru_cache(maxsize=64)
-def _kept_object_code(text: str, machine: Machine, speed: int) -> bytes:
-    return object_code(text, machine, speed)
+_kept_object_code = lru_cache(maxsize=64)(object_code)
 
 
 def assembly(text: str, machine: Machine, speed: int = 2) -> str:

@@ -41,7 +41,6 @@ class KernelText:
     phases: list[Phase]
     scratch: int
     parameters: int
-    notes: dict[str, str] = field(default_factory=dict)
 
 
 def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None, stops: bool = False) -> KernelText:

@@ -94,6 +94,7 @@ _BY_OPERANDS: dict[str, Callable[[Lanes, Expr, list[str], str], str]] = {"div": 
 """Operations that simplify where an operand is a constant."""
 _RULES: dict[str, Callable[..., str]] = {
     **llvm_elementary.RULES, "sin": sine, "cos": cosine, "tan": tangent, "neg": Lanes.neg, "abs": Lanes.abs, "sqrt": Lanes.sqrt,
+    "fma": Lanes.fma,
     "rsqrt": lambda v, x: v.div(v.c(1.0), v.sqrt(x)), "sign": _sign, "scale2": llvm_elementary.scale, "rem": remainder,
     "atan2": arctangent2,
     "floor": lambda v, x: v.intrinsic("floor", x), "ceil": lambda v, x: v.intrinsic("ceil", x),
