@@ -132,11 +132,7 @@ class StorageAssignment:
     def fresh(self, node: Node) -> Storage:
         """New memory, in the layout that its readers request."""
         type, constraint = tensor_of(node), self._constraints.get(node)
-        if constraint is None:
-            return self.temp(node.name, type)
-        strides, offset, elements = constraint.layout(type.dims())
-        slot = Slot(node.name, type.dtype, elements, "temp", zeroed=constraint.has_halo)
-        return Storage(slot, type.dtype, type.dims(), strides, offset, tuple(zip(constraint.low, constraint.high)))
+        return self.temp(node.name, type) if constraint is None else constraint.storage(node.name, type.dtype, type.dims())
 
     def claim(self, node: Node, target: Storage, overwritten_at: int | None) -> None:
         """Alias a value to the target, if it has no memory yet and the value stored there is not read any more.

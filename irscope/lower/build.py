@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from irscope.fusion.views import row_major
 from irscope.graph import DType, Graph
 from irscope.lazy import Array, np
 from irscope.lower.inline import evaluate
@@ -52,8 +53,9 @@ class KernelBuilder(StatementBuilder):
         return buffer
 
     def view(self, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None, offset: int = 0) -> View:
-        """An array view of a buffer; row-major by default."""
-        return View.over(self, buffer, shape, strides, offset)
+        """An array view of a buffer; row-major over its own shape by default."""
+        shape = tuple(buffer.shape if shape is None else shape)
+        return View(self, buffer, shape, row_major(shape) if strides is None else tuple(strides), offset)
 
     def scratch(self, dtype: DType, shape: Sequence[int]) -> View:
         """Memory private to the kernel, one copy for each chunk of ``par`` iterations, uninitialised."""

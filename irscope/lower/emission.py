@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from irscope.fusion.views import Strides
-from irscope.graph import DTYPES, DType, Node
+from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
@@ -84,16 +84,10 @@ class Emission:
         first = self.place(point.walk, index)
         step = self.step(point.walk)
         if not step or lanes == 1:
-            return self._number(first, dtype)
+            return k.convert(first, dtype)
         whole = dtype if dtype.is_integer and dtype.bits >= 8 else S64 if dtype.bits == 64 else S32
         counted = k.splat(k.convert(first, whole), lanes) + k.lane(lanes, whole) * step
-        return counted if whole is dtype else self._number(counted, dtype)
-
-    def _number(self, x: Expr, dtype: DType) -> Expr:
-        if dtype.is_complex:
-            part = DTYPES["f32" if dtype.bits == 64 else "f64"]
-            return self.k.complex(self.k.convert(x, part), self.k.const(0, part))
-        return self.k.convert(x, dtype)
+        return k.convert(counted, dtype)
 
     # ---- memory
 

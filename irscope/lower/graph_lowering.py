@@ -160,7 +160,7 @@ class ModuleLowering:
         operand = builder.param(hlo.parameter, type, "x")
         node = builder.add(hlo.reshape, (operand,), {}, type, name="copy")
         group, options = Group("map", [node], [node], [operand], None, source.shape), self.options
-        return Problem(group, {operand: source}, {node: target}, {}, "copy", self.machine, options.threads, options=options.data())
+        return Problem(group, {operand: source}, {node: target}, {}, "copy", self.machine, options.threads, precision=options.precision)
 
 
 class GraphLowering:
@@ -249,7 +249,7 @@ class GraphLowering:
         in_place = any(s.slot in slots for s in ins.values())
         stream = frozenset(node for node, s in outs.items() if s.slot.scope == "output" and s.elements * s.dtype.storage >= STREAM_BYTES
                            and node not in self.assignment.read_at)
-        return Problem(group, ins, outs, constants, name, self.lowering.machine, options.threads, in_place, stream, options.data())
+        return Problem(group, ins, outs, constants, name, self.lowering.machine, options.threads, in_place, stream, options.precision)
 
     def storage_of(self, node: Node) -> Storage:
         """The storage of a value. A view of stored memory is that memory under other strides, or a copy where no strides describe it."""

@@ -109,7 +109,7 @@ def key_of(problem: Problem, numbering: Numbering) -> Hashable:
     outs = tuple((number[n], _place(s), _chain(group.chains.get(n), number)) for n, s in problem.outs.items())
     anchor = number.get(group.anchor, -1) if group.anchor is not None else -1
     how = (problem.machine, problem.threads, problem.in_place, tuple(sorted(number[n] for n in problem.stream)))
-    return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, how, tuple(sorted(problem.options.items())))
+    return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, how, problem.precision)
 
 
 def flops_of(group: Group) -> float:

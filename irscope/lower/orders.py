@@ -66,9 +66,7 @@ def _order_over(node: Node, chain: Chain | None, space: tuple[int, ...]) -> Orde
         return tuple(range(len(dims_of(node))))
     wanted: Strides | None = Strides.plain(space)
     for step in reversed(list(chain or ())):
-        if wanted is None or isinstance(step, Repeat):
-            return None
-        if isinstance(step, Reshape):
+        if wanted is None or isinstance(step, Repeat | Reshape):
             return None
         if isinstance(step, Permute):
             wanted = wanted.transposed([step.order.index(d) for d in range(len(step.order))])

@@ -7,7 +7,8 @@ that it depends on: values that are invariant in the inner loops are computed ou
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from irscope.fusion.drafts import dims_of
@@ -223,30 +224,23 @@ def merged(trace: PointTrace) -> PointTrace:
     def over(walk: Strides) -> Strides:
         return Strides(space, tuple(walk.strides[join[-1]] for join in joins), walk.offset)
 
-    made: dict[Point, Point] = {}
-    for point in trace.points:
-        new = Point(point.kind, point.node, tuple(made[a] for a in point.args), point.walk, point.steps, 0, point.stage, point.cone)
-        if point.kind in ("load", "count", "part"):
-            new.walk = over(point.walk)
-        new.level = split if point.kind == "reduce" else max([level_of(new.walk), *(a.level for a in new.args)])
-        made[point] = new
-    return PointTrace(space, split, list(made.values()), [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
+    return _rebuilt(trace, space, split, over)
 
 
 def reordered(trace: PointTrace, order: tuple[int, ...]) -> PointTrace:
     """The same points with the axes in another order; only for groups without reductions."""
-    def over(walk: Strides) -> Strides:
-        return walk.transposed(order)
+    return _rebuilt(trace, tuple(trace.space[d] for d in order), trace.rows, lambda walk: walk.transposed(order))
 
+
+def _rebuilt(trace: PointTrace, space: tuple[int, ...], rows: int, over: Callable[[Strides], Strides]) -> PointTrace:
+    """The same points over another space; ``over`` returns a walk over it."""
     made: dict[Point, Point] = {}
     for point in trace.points:
-        new = Point(point.kind, point.node, tuple(made[a] for a in point.args), point.walk, point.steps, 0, point.stage, point.cone)
-        if point.kind in ("load", "count", "part"):
-            new.walk = over(point.walk)
-        new.level = max([level_of(new.walk), *(a.level for a in new.args)])
-        made[point] = new
-    return PointTrace(tuple(trace.space[d] for d in order), trace.rows, list(made.values()),
-                 [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
+        args = tuple(made[a] for a in point.args)
+        walk = over(point.walk) if point.kind in ("load", "count", "part") else point.walk
+        level = rows if point.kind == "reduce" else max([level_of(walk), *(a.level for a in args)])
+        made[point] = replace(point, args=args, walk=walk, level=level)
+    return PointTrace(space, rows, list(made.values()), [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
 
 
 def lies_across(trace: PointTrace) -> bool:

@@ -15,11 +15,11 @@ A subexpression that a statement uses twice is named on a line before it (``t0 =
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterable
 
 from irscope.graph import DType
 from irscope.graph.dtypes import F32
+from irscope.lower.arithmetic import round_to
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import Assign, Buffer, Comment, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Stmt, Store, While
 from irscope.lower.traversal import Visitor, visits
@@ -238,12 +238,5 @@ def _constant(value: object, dtype: DType) -> str:
     if dtype.bits == 64:
         text = repr(value)
     else:
-        text = next(t for t in (f"{value:.{n}g}" for n in range(1, 18)) if _f32(float(t)) == value)
+        text = next(t for t in (f"{value:.{n}g}" for n in range(1, 18)) if round_to(float(t), F32) == value)
     return text.removesuffix(".0")
-
-
-def _f32(value: float) -> float:
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.inf

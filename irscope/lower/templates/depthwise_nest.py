@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from irscope.graph import DType
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
-from irscope.lower.templates.shares import stepped
+from irscope.lower.templates.shares import stepped, vectors
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
@@ -43,8 +43,7 @@ class DepthwiseNest:
     def write(self) -> None:
         """Emit all loops."""
         k, lanes = self.k, self.lanes
-        for c, count in stepped(k, self.channels, lanes):
-            mask = k.first_lanes(count, lanes) if count < lanes else None
+        for c, mask in vectors(k, self.channels, lanes):
             w = [self.tap(c, number, mask) for number in range(self.window[0] * self.window[1])]
             with k.loop(0, self.results[0]) as n, k.loop(0, self.results[1]) as y:
                 for x, pixels in stepped(k, self.results[2], self.pixels, False):

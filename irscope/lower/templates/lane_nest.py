@@ -17,7 +17,7 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
-from irscope.lower.templates.shares import stepped
+from irscope.lower.templates.shares import vectors
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 from irscope.ops.nests import blocks
@@ -55,8 +55,7 @@ class LaneNest:
         while results and size * results[-1].size <= RESULTS:  # whole inner axes are a tile
             size *= results[-1].size
             tiled.insert(0, results.pop())
-        for i, count in stepped(k, axis.size, self.lanes):
-            mask = k.first_lanes(count, self.lanes) if count < self.lanes else None
+        for i, mask in vectors(k, axis.size, self.lanes):
             with ExitStack() as stack:
                 at = _Place([k.index(0)] * self.rank, self.lhs, self.rhs).moved(axis, i)
                 for outer in results:
@@ -79,8 +78,7 @@ class LaneNest:
                     here = [p.moved(axis, i) for p in here]
                 for register, place in zip(registers, here):
                     x, y = (k.convert(address.load(self.lanes, mask), dtype) for address in (place.lhs, place.rhs))
-                    before = register.get()
-                    register.set(k.fma(x, y, before) if dtype.is_float else k.binary("add", k.binary("mul", x, y), before))
+                    register.set(k.fma(x, y, register.get()))
             for register, total in zip(registers, totals):
                 total.set(k.binary("add", total.get(), k.convert(register.get(), total.get().dtype)))
                 register.set(zero)

@@ -51,7 +51,7 @@ class RowsNest:
         self.match = match
         self.lanes: int = schedule["lanes"]
         self.sums: int = schedule["sums"]
-        self.exact = problem.options.get("precision") == "exact"
+        self.exact = problem.precision == "exact"
         self.axes = len(match.space)
         self.columns = match.space[match.rows:]
         self.e = Emission(k, problem, match, self.lanes, self.axes - 1 if self.columns else -1)
@@ -186,20 +186,14 @@ class RowsNest:
             if point.kind == "scalar" and point.cone >= COSTLY and point not in self.kept and self._has_room(point):
                 dtype = tensor_of(point.node).dtype
                 if not dtype.is_complex:
-                    size = 1
-                    for n in self.columns:
-                        size *= n
-                    self.kept[point] = self.k.buffer("row", dtype, (size,), "scratch")
+                    self.kept[point] = self.k.buffer("row", dtype, (prod(self.columns),), "scratch")
                     keep.append(point)
         order = {p: i for i, p in enumerate(self.match.points)}
         return sorted(needed, key=order.__getitem__), sorted(keep, key=order.__getitem__)
 
     def _has_room(self, point: Point) -> bool:
-        size = tensor_of(point.node).dtype.storage
-        for n in self.columns:
-            size *= n
         held = sum(b.elements * b.dtype.storage for b in self.kept.values())
-        return held + size <= MAX_SCRATCH
+        return held + tensor_of(point.node).dtype.storage * prod(self.columns) <= MAX_SCRATCH
 
     # ---- reductions
 

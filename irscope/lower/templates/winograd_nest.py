@@ -7,7 +7,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from irscope.graph import DType
@@ -16,7 +16,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
 from irscope.lower.templates.affine import Affine, Axis
 from irscope.lower.templates.nest import ContractionNest
-from irscope.lower.templates.shares import stepped
+from irscope.lower.templates.shares import stepped, vectors
 from irscope.lower.templates.transforms import INPUT, OUTPUT, both_sides
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
@@ -98,7 +98,7 @@ class WinogradNest:
         with k.loop(0, rows) as ty, k.loop(0, self.across) as tx:
             base = self.source + (n * image.batch + (y + ty) * (m * image.row) + tx * (m * image.pixel))
             to = transformed + (ty * self.across + tx) * pitch
-            for channel, mask in _channels(k, self.inputs, lanes):
+            for channel, mask in vectors(k, self.inputs, lanes, False):
                 d = [[k.convert((base + (i * image.row + j * image.pixel + channel)).load(lanes, mask), self.dtype) for j in range(m + 2)]
                      for i in range(m + 2)]
                 for p, value in enumerate(v for line in both_sides(k, INPUT[m], d, m + 2, m + 2) for v in line):
@@ -137,7 +137,7 @@ class WinogradNest:
         plane, pitch = self.tiles * self.pitch[1], self.pitch[1]
         base = products + (ty * self.across + tx) * pitch
         own = self.outputs // self.groups
-        for channel, mask in _channels(k, own, lanes):
+        for channel, mask in vectors(k, own, lanes, False):
             d = [[(base + ((i * (m + 2) + j) * plane + channel)).load(lanes) for j in range(m + 2)] for i in range(m + 2)]
             for i, line in enumerate(both_sides(k, OUTPUT[m], d, high, wide)):
                 for j, value in enumerate(line):
@@ -151,13 +151,3 @@ def _padded(channels: int, lanes: int) -> int:
 def _split(count: int, last: int, m: int) -> list[tuple[int, int, int]]:
     """(first, count, results) of whole tiles, and of the last one where it is cut."""
     return [(0, count, m)] if last == m else [p for p in ((0, count - 1, m), (count - 1, 1, last)) if p[1]]
-
-
-def _channels(k: KernelBuilder, channels: int, lanes: int) -> Iterator[tuple[Expr, Expr | None]]:
-    """(first channel, mask) of each vector of channels; a loop is open while a whole one is emitted."""
-    whole = channels // lanes * lanes
-    if whole:
-        with k.loop(0, whole, lanes) as c:
-            yield c, None
-    if channels > whole:
-        yield k.index(whole), k.first_lanes(channels - whole, lanes)
