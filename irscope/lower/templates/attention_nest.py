@@ -320,7 +320,7 @@ class AttentionNest:
                     score = k.select(mask, score, k.const(-inf, F32))
                 (self.scores + (at[-2] * self.pitch + place)).store(score)
 
-            ContractionNest(k, Affine([row, column, *sums]), queries.address, part.keys, F32, self.lanes, self.rank, tile, finish,
+            ContractionNest(k, Affine([row, column, *sums]), queries.address, part.keys, F32, self.lanes, self.rank, finish, tile,
                             False).write()
 
     # ---- the softmax
@@ -369,8 +369,8 @@ class AttentionNest:
         def finish(value: Expr, at: list[Index], mask: Expr | None) -> None:
             self._result(value, (self.totals + at[-2]).load(), [*queries.index[:-1], queries.index[-1] + at[-2], at[-1]], mask)
 
-        ContractionNest(k, Affine([row, column, sums]), self.scores, block.values, F32, self.lanes, self.rank, tile,
-                        add if self.streaming else finish, False).write()
+        ContractionNest(k, Affine([row, column, sums]), self.scores, block.values, F32, self.lanes, self.rank,
+                        add if self.streaming else finish, tile, False).write()
 
     def _finish(self, queries: Queries) -> None:
         """Emit the results of a block of queries, once all keys are summed."""

@@ -87,17 +87,17 @@ class ContractionTemplate(Template[ContractionWork]):
         edges = match.edges or Edges(problem)
         columns = match.affine.of("column")
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else columns[-1].out if columns else 0)
-        left, right = epilogue.views[match.left].origin, epilogue.views[match.right].origin
+        left, right, rank = epilogue.views[match.left].origin, epilogue.views[match.right].origin, len(dims_of(anchor))
         if match.lane is not None:
-            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, len(dims_of(anchor)), epilogue).write()
+            LaneNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, match.lane).write()
         elif match.inner:
-            InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, schedule["rows"]).write()
+            InnerNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, schedule["rows"]).write()
         else:
             chosen = ContractionSchedule.of(schedule)
             if chosen.pack == "load":
                 packed, shape = packed_operand(match, chosen, dtype, lanes)
                 right = epilogue.call.packed(packed, shape, "panels").origin
-            ContractionNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue).write()
+            ContractionNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, chosen).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([epilogue.call.stage(kernel), *edges.after])
 

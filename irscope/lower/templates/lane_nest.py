@@ -6,16 +6,13 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from irscope.graph import DType
 from irscope.graph.node import Index
-from irscope.lower.build import KernelBuilder
-from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.affine import Affine, AffineNest, Axis
 from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
 from irscope.lower.templates.shares import vectors
 from irscope.lower.tile import Expr
@@ -33,18 +30,10 @@ def lane_axis(affine: Affine, written: list[tuple[int, ...]]) -> Axis | None:
 
 
 @dataclass(slots=True)
-class LaneNest:
-    """``finish(value, index, mask)`` gets results along the dimension that ``axis`` walks."""
+class LaneNest(AffineNest):
+    """``finish`` gets results along the dimension that ``axis`` walks."""
 
-    k: KernelBuilder
-    affine: Affine
     axis: Axis
-    lhs: Address
-    rhs: Address
-    dtype: DType
-    lanes: int
-    rank: int
-    finish: Callable[[Expr, list[Index], Expr | None], None]
 
     def write(self) -> None:
         """Emit all loops."""

@@ -1,48 +1,34 @@
 """The loops around the register tile: panels, row tiles, blocks of the summed axis, and the epilogue of each result."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from math import prod
 
-from irscope.graph import DType
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
-from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.affine import AffineNest, Axis
 from irscope.lower.templates.micro import Ahead, Tile, accumulate, line_of, total_type
 from irscope.lower.templates.pack import Strip, in_panel, pack_copy, pack_gather, pack_transpose
 from irscope.lower.templates.shares import runs, stepped
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
-Finish = Callable[[Expr, list[Index], Expr | None], None]
-"""``finish(value, index, mask)``: stores the result at a logical index, lanes along the column axis, after any epilogue."""
-
-
 PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather}
 
 
 @dataclass(slots=True)
-class ContractionNest:
-    """A contraction being emitted. ``affine`` is merged, its last column axis is the vectors'; ``rank`` is the number of result dimensions.
+class ContractionNest(AffineNest):
+    """A contraction that is merged, its last column axis the vectors'.
 
-    ``lhs`` and ``rhs`` are the operands' first elements, to which the strides in ``affine`` apply. Where ``schedule.pack`` is ``load``,
-    ``rhs`` is in panels [batch...][panel][sum...][width] instead, as :func:`irscope.lower.templates.pack.panels` packs them.
-    ``parallel``: the outermost loops are ``par``. ``packed_columns`` counts those of a packed operand of which this nest
-    computes a part (0: all of it).
+    Where ``schedule.pack`` is ``load``, ``rhs`` is in panels [batch...][panel][sum...][width], as
+    :func:`irscope.lower.templates.pack.panels` packs them. ``parallel``: the outermost loops are ``par``. ``packed_columns`` counts those
+    of a packed operand of which this nest computes a part (0: all of it).
     """
 
-    k: KernelBuilder
-    affine: Affine
-    lhs: Address
-    rhs: Address
-    dtype: DType
-    lanes: int
-    rank: int
     schedule: ContractionSchedule
-    finish: Finish
     parallel: bool = True
     packed_columns: int = 0
 

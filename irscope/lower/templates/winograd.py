@@ -16,7 +16,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile
 from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, Packed, Problem, Template
-from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
+from irscope.lower.templates.convolution import Between, between_edges, geometry_of
 from irscope.lower.templates.epilogue import Epilogue
 from irscope.lower.templates.geometry import ConvolutionGeometry
 from irscope.lower.templates.micro import sum_type
@@ -38,7 +38,6 @@ ENOUGH_TILES = 48
 class WinogradWork:
     """A convolution between its edges; a tile has ``m`` x ``m`` results."""
 
-    geometry: ConvolutionGeometry
     between: Between
     m: int
 
@@ -65,11 +64,11 @@ class WinogradTemplate(Template[WinogradWork]):
             return None
         m = _tile(geometry, problem)
         between = between_edges(problem, geometry, m, channels_last=True)
-        return WinogradWork(geometry, between, m) if between is not None and are_channels_last(between, geometry) else None
+        return WinogradWork(between, m) if between is not None and between.is_channels_last else None
 
     def schedule(self, problem: Problem, match: WinogradWork) -> Schedule:
-        conv, machine = match.geometry.conv, problem.machine
-        block = _block_rows(match.geometry, match.m, machine)
+        geometry, machine = match.between.geometry, problem.machine
+        conv, block = geometry.conv, _block_rows(geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
         far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2
         rows, vectors, _ = choose_tile(ProductSize(tiles, conv.outputs, conv.features, far=far), machine, problem.lanes)
@@ -83,7 +82,7 @@ class WinogradTemplate(Template[WinogradWork]):
         return {"m": match.m, "block_rows": block, "groups": groups, **tile.data()}
 
     def build(self, problem: Problem, match: WinogradWork, schedule: Schedule) -> Built:
-        geometry, edges, dtype, lanes = match.geometry, match.between.edges, sum_type(problem.group), problem.lanes
+        geometry, edges, dtype, lanes = match.between.geometry, match.between.edges, sum_type(problem.group), problem.lanes
         conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
         chosen = ContractionSchedule.of(schedule)
         k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)

@@ -114,7 +114,7 @@ class WinogradNest:
             # Whole vectors: the elements beyond the last channel are zero, and there is room for them.
             (products + (index[0] * (self.tiles * pitch_out) + index[1] * pitch_out + index[2])).store(value)
 
-        ContractionNest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, self.schedule, keep,
+        ContractionNest(self.k, affine, transformed, self.weights + g * (own * self.inputs), self.dtype, self.lanes, 3, keep, self.schedule,
              parallel=False, packed_columns=self.outputs).write()
 
     def _backward(self, products: Address, n: Index, y: Expr, rows: int, g: Index) -> None:
