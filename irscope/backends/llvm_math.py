@@ -63,32 +63,22 @@ def _sign(v: Lanes, x: str) -> str:
 
 
 def _power(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
-    simple = _simple_power(v, names[0], expr.args[1].uniform)
-    return simple if simple is not None else power(v, *names)
+    simple = _POWERS.get(expr.args[1].uniform)
+    return simple(v, names[0]) if simple is not None else power(v, *names)
 
 
-def _simple_power(v: Lanes, x: str, exponent: float | None) -> str | None:
-    """Powers that a product or a quotient computes, within one or two roundings."""
-    if exponent == 1.0:
-        return x
-    if exponent == 2.0:
-        return v.mul(x, x)
-    if exponent == 3.0:
-        return v.mul(v.mul(x, x), x)
-    if exponent == 4.0:
-        square = v.mul(x, x)
-        return v.mul(square, square)
-    if exponent == -1.0:
-        return v.div(v.c(1.0), x)
-    if exponent == -2.0:
-        return v.div(v.c(1.0), v.mul(x, x))
-    if exponent == 0.5:
-        # The power of -0 is +0, and of -inf +inf.
-        root = v.sqrt(v.add(x, v.c(0.0)))
-        return v.sel(v.eq(x, v.c(-math.inf)), v.c(math.inf), root)
-    return None
+def _root(v: Lanes, x: str) -> str:
+    """The power of -0 is +0, and of -inf +inf."""
+    root = v.sqrt(v.add(x, v.c(0.0)))
+    return v.sel(v.eq(x, v.c(-math.inf)), v.c(math.inf), root)
 
 
+_POWERS: dict[float, Callable[[Lanes, str], str]] = {
+    1.0: lambda v, x: x, 2.0: lambda v, x: v.mul(x, x), 3.0: lambda v, x: v.mul(v.mul(x, x), x),
+    4.0: lambda v, x: v.mul(v.mul(x, x), v.mul(x, x)), -1.0: lambda v, x: v.div(v.c(1.0), x),
+    -2.0: lambda v, x: v.div(v.c(1.0), v.mul(x, x)), 0.5: _root,
+}
+"""Powers that a product or a quotient computes, within one or two roundings, by the exponent."""
 _ARITHMETIC = frozenset(("add", "sub", "mul"))
 _BY_OPERANDS: dict[str, Callable[[Lanes, Expr, list[str], str], str]] = {"div": _divide, "max": _extreme, "min": _extreme, "pow": _power}
 """Operations that simplify where an operand is a constant."""

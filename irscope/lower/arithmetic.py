@@ -106,11 +106,11 @@ class Arithmetic(ExpressionTable):
             return x
         if name == "imag":
             return self.splat(self.const(0, dtype), x.lanes)
+        if name == "is_finite" and not dtype.is_float:
+            return self.splat(self.pred(True), x.lanes)
         if dtype.kind == "pred":
             if name == "not":
                 return self._not(x)
-            if name == "is_finite":
-                return self.splat(self.pred(True), x.lanes)
             if name in ("abs", "sign"):
                 return x
             raise TypeError(f"{name} of pred")

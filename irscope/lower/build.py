@@ -31,8 +31,7 @@ from irscope.lower.view import View
 class KernelBuilder(StatementBuilder):
     """Writes one kernel."""
 
-    def finish(self, flops: float = 0.0, bytes: float = 0.0, origin: tuple[str, ...] = (),
-               schedule: Schedule | None = None) -> Kernel:
+    def finish(self, flops: float = 0.0, bytes: float = 0.0, origin: tuple[str, ...] = (), schedule: Schedule | None = None) -> Kernel:
         """The kernel, without the statements whose results are unused."""
         if len(self._scopes) != 1:
             raise ValueError(f"kernel {self.kernel.name} is finished inside a loop")

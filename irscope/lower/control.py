@@ -29,7 +29,8 @@ def loop(graph: GraphLowering, node: Node) -> bool:
     for storage in state.values():
         memory.touch(storage.slot)
     flag = graph.lowering.temp(f"{node.name}.condition", tensor_of(condition.result()))
-    condition_steps = _into(graph, condition, _state_of(condition, state), {condition.result(): flag})
+    condition_steps, found = graph.lowering.graph(condition, _state_of(condition, state), {condition.result(): flag})
+    graph.lowering.copy(condition_steps, found[condition.result()], flag)
     memory.touch(flag.slot)
     body_steps = _round(graph, body, state)
     memory.tick()
@@ -84,14 +85,6 @@ def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
     parts = TupleParts(graph)
     return {part: storage for path, storage in state.items() for part in parts.at(graph.params[0], path)
             if isinstance(part.type, TensorType)}
-
-
-def _into(graph: GraphLowering, body: Graph, params: dict[Node, Storage], wanted: dict[Node, Storage]) -> list[Step]:
-    """The steps of a body with its results in the wanted storage."""
-    steps, found = graph.lowering.graph(body, params, wanted)
-    for leaf, target in wanted.items():
-        graph.lowering.copy(steps, found[leaf], target)
-    return steps
 
 
 def _round(graph: GraphLowering, body: Graph, state: dict[Path, Storage]) -> list[Step]:

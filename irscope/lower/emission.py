@@ -1,7 +1,8 @@
 """Emits the points of a trace into a kernel: addresses, vectors along one axis, and the values hoisted out of the inner loops."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from irscope.fusion.views import Strides
@@ -46,6 +47,20 @@ class Emission:
                 continue
             value = self._value(point, index, values, mask, lanes or self.lanes)
             values[point] = self.k.let(value) if keep and point.kind == "scalar" and not value.dtype.is_complex else value
+
+    @contextmanager
+    def nest(self, axes: int, points: Sequence[Point], values: Values) -> Iterator[list[Index]]:
+        """Open loops over the leading axes, and compute in each the points that no inner axis changes; yields the index in these loops."""
+        index: list[Index] = []
+        with ExitStack() as loops:
+            for level in range(axes + 1):
+                if level:
+                    index.append(loops.enter_context(self.k.par(0, self.trace.space[level - 1])))
+                here = [*index, *([0] * (len(self.trace.space) - level))]
+                self.emit([p for p in points if p.level == level], here, values, lanes=1, keep=True)
+                if not level:
+                    self.starts(values)
+            yield index
 
     def _value(self, point: Point, index: Sequence[Index], values: Values, mask: Expr | None, lanes: int) -> Any:
         k, node = self.k, point.node

@@ -40,8 +40,7 @@ def _run(k: Arithmetic, graph: Graph, args: Values) -> Values:
     taken = 0
     for param in graph.params:
         leaves = list(param.type.leaves())
-        held[param.index] = [k.convert(arg, leaf.dtype) if isinstance(leaf, TensorType) else arg
-                             for arg, leaf in zip(args[taken:], leaves)]
+        held[param.index] = [k.convert(arg, leaf.dtype) if isinstance(leaf, TensorType) else arg for arg, leaf in zip(args[taken:], leaves)]
         taken += len(leaves)
     if taken != len(args):
         raise ValueError(f"{graph.name} takes {taken} values, not {len(args)}")

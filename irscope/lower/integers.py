@@ -9,7 +9,7 @@ from irscope.graph.dtypes import S8, S64, U8
 from irscope.lower.expressions import Scalars
 from irscope.lower.tile import Expr
 
-_UNARY = frozenset("neg abs sign not popcnt clz real imag is_finite".split())
+_UNARY = frozenset("neg abs sign not popcnt clz".split())
 _COMMUTES = frozenset("add mul and or xor min max".split())
 _KEEPS = {0: frozenset("add sub or xor shl shr_logical shr_arithmetic".split()), 1: frozenset(("mul", "div"))}
 
@@ -28,8 +28,6 @@ def unary(k: Scalars, name: str, x: Expr) -> Expr:
     dtype = x.dtype
     if name not in _UNARY:
         raise TypeError(f"{name} of {dtype}")
-    if name == "is_finite":
-        return k.splat(k.pred(True), x.lanes)
     if dtype.kind == "uint" and name == "abs":
         return x
     if dtype.kind == "uint" and name == "sign":

@@ -341,7 +341,7 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width; ``tuned``: a template emitted the statements, in vector form. ``flops``, ``bytes`` measure
+    ``lanes`` is the preferred vector width. ``flops``, ``bytes`` measure
     the work done (``counts_flops``: ``flops`` are known, and no share of a group of several kernels), ``origin`` names the user's nodes.
     ``schedule`` is the data that the template was called with.
     ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
@@ -352,7 +352,6 @@ class Kernel:
     buffers: list[Buffer] = field(default_factory=list)
     body: list[Stmt] = field(default_factory=list)
     lanes: int = 16
-    tuned: bool = False
     flops: float = 0.0
     bytes: float = 0.0
     origin: tuple[str, ...] = ()

@@ -48,7 +48,7 @@ class CholeskyTemplate(Template[Node]):
         return {"lanes": lanes, "vectors": 2, "rows": min(lanes, machine.registers // 4)}
 
     def build(self, problem: Problem, match: Node, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         call = KernelOperands(k)
         call.declare(problem)
         _Factor(k, schedule, call.views[match.operands[0]], call.views[match], Cholesky.of(match).lower).write()

@@ -83,7 +83,7 @@ class ContractionTemplate(Template[ContractionWork]):
         anchor, dtype = problem.group.anchor, sum_type(problem.group)
         assert anchor is not None
         lanes = problem.machine.lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         edges = match.edges or Edges(problem)
         columns = match.affine.of("column")
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else columns[-1].out if columns else 0)

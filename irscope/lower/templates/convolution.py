@@ -95,7 +95,7 @@ class ConvolutionTemplate(Template[ConvolutionWork]):
         dtype, geometry, edges, image = sum_type(problem.group), match.between.geometry, match.between.edges, match.between.image
         chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
         lanes = problem.machine.lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
         call = epilogue.call
         left, right = geometry.first_tap(call.bind(image, "in", "image")), geometry.first_weight(epilogue.views[geometry.rhs])

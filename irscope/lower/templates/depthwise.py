@@ -49,7 +49,7 @@ class DepthwiseTemplate(Template[Between]):
         geometry, edges, dtype = match.geometry, match.edges, sum_type(problem.group)
         conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
         lanes = problem.machine.lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         if geometry.rhs in problem.constants:
             padded = -(-conv.outputs // lanes) * lanes

@@ -15,7 +15,7 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import Point, PointTrace, merged, reordered, trace
+from irscope.lower.points import PointTrace, merged, reordered, trace
 from irscope.lower.pull import Pull
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Expr, Schedule
@@ -46,7 +46,7 @@ class MapTemplate(Template[PointTrace | str]):
         return {"form": "points", "lanes": width(longest, problem.lanes), "block": BLOCK}
 
     def build(self, problem: Problem, match: PointTrace | str, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         if isinstance(match, str):
             call = _build_pull(k, problem, schedule["lanes"])
         else:
@@ -65,23 +65,19 @@ def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: 
     axes = len(match.space)
     e = Emission(k, problem, match, lanes, axes - 1)
     values: Values = {}
-    levels: list[list[Point]] = [[p for p in match.points if p.level == level] for level in range(axes + 1)]
-    e.emit(levels[0], [0] * axes, values, lanes=1, keep=axes > 0)
-    e.starts(values)
     if not axes:
+        e.emit(match.points, [], values, lanes=1)
+        e.starts(values)
         _store(e, match, [], values, None, 1)
         return e.call
-    index: list[Index] = []
-    with ExitStack() as loops:
-        for axis in range(axes - 1):
-            index.append(loops.enter_context(k.par(0, match.space[axis])))
-            e.emit(levels[axis + 1], [*index, *([0] * (axes - len(index)))], values, lanes=1, keep=True)
+    innermost = [p for p in match.points if p.level == axes]
+    with e.nest(axes - 1, match.points, values) as index:
         n = match.space[-1]
         whole, rest = n // lanes * lanes, n % lanes
 
         def body(i: Index, mask: Expr | None = None) -> None:
             inner = dict(values)
-            e.emit(levels[axes], [*index, i], inner, mask)
+            e.emit(innermost, [*index, i], inner, mask)
             _store(e, match, [*index, i], inner, mask, lanes)
 
         def tail() -> None:

@@ -119,8 +119,7 @@ class ContractionNest(AffineNest):
         sums, address = self.sums, rhs + j * self.column.rhs
         if s.pack == "load":
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
-        tile = Tile(lhs, address, (), vectors, lanes, sums,
-                    mask if s.pack == "none" else None)
+        tile = Tile(lhs, address, (), vectors, lanes, sums, mask if s.pack == "none" else None)
         # A panel that is summed in blocks is packed in blocks, where a block is contiguous in it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
         unpacked = tile

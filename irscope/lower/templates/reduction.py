@@ -46,7 +46,7 @@ class ReductionTemplate(Template[PointTrace]):
         return {"lanes": lanes, "vectors": max(1, min(most, kept // lanes))}
 
     def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         reduction = _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"])
         reduction.write()
         return Built([reduction.e.call.stage(k.finish(schedule=schedule))])
@@ -72,13 +72,7 @@ class _Reduction:
         """Emit the whole kernel."""
         k, rows, space = self.k, self.rows, self.match.space
         values: Values = {}
-        index: list[Index] = []
-        self._emit(0, index, values)
-        self.e.starts(values)
-        with ExitStack() as loops:
-            for axis in range(rows - 1):
-                index.append(loops.enter_context(k.par(0, space[axis])))
-                self._emit(axis + 1, index, values)
+        with self.e.nest(rows - 1, self.before, values) as index:
             n, block = space[rows - 1], self.lanes * self.vectors
             whole = n // block * block
             with k.par(0, whole, block) as j:
@@ -89,9 +83,6 @@ class _Reduction:
             rest = n - whole - left * self.lanes
             if rest:
                 self._block(index, k.index(n - rest), 1, k.first_lanes(rest, self.lanes), values)
-
-    def _emit(self, level: int, index: list[Index], values: Values) -> None:
-        self.e.emit([p for p in self.before if p.level == level], self._full(index), values, lanes=1, keep=True)
 
     def _full(self, index: list[Index]) -> list[Index]:
         return [*index, *([0] * (len(self.match.space) - len(index)))]

@@ -51,7 +51,7 @@ class Edges:
 
 def _copying(name: str, problem: Problem, node: Node, source: tuple[KernelOperand, str], target: tuple[KernelOperand, str]) -> LaunchStage:
     """The stage that copies one operand to another; each with the name of its buffer."""
-    k = KernelBuilder(name, lanes=problem.lanes, tuned=True)
+    k = KernelBuilder(name, lanes=problem.lanes)
     call, storage = KernelOperands(k), source[0].storage
     copy(k, call.bind(source[0], "in", source[1]), call.bind(target[0], "out", target[1]), _lanes(storage.dtype, problem.lanes))
     return call.stage(k.finish(bytes=2.0 * storage.elements * storage.dtype.storage, origin=(node.name,)))

@@ -55,7 +55,7 @@ class RowsTemplate(Template[PointTrace]):
 
 
 def _builder(problem: Problem, behind: str = "") -> KernelBuilder:
-    return KernelBuilder(problem.name + behind, problem.lanes, tuned=True, precision=problem.precision)
+    return KernelBuilder(problem.name + behind, problem.lanes, precision=problem.precision)
 
 
 def _written(nest: RowsNest, schedule: Schedule) -> LaunchStage:

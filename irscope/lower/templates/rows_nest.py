@@ -52,23 +52,16 @@ class RowsNest:
         self.lanes: int = schedule["lanes"]
         self.sums: int = schedule["sums"]
         self.exact = problem.precision == "exact"
-        self.axes = len(match.space)
         self.columns = match.space[match.rows:]
-        self.e = Emission(k, problem, match, self.lanes, self.axes - 1 if self.columns else -1)
+        self.e = Emission(k, problem, match, self.lanes, len(match.space) - 1 if self.columns else -1)
         self.kept: dict[Point, Buffer] = {}
         self.passes = 1 + max((p.stage for p in match.points), default=0)
 
     def write(self) -> None:
         """Emit the whole kernel."""
-        k, match = self.k, self.match
         values: Values = {}
-        self.e.emit(self._at_level(0), [0] * self.axes, values, lanes=1, keep=True)
-        self.e.starts(values)
-        index: list[Index] = []
-        with ExitStack() as loops:
-            for axis in range(match.rows):
-                index.append(loops.enter_context(k.par(0, match.space[axis])))
-                self.e.emit(self._at_level(axis + 1), [*index, *([0] * (self.axes - len(index)))], values, lanes=1, keep=True)
+        before = [p for p in self.match.points if p.stage == 0 and p.kind != "reduce" and not self._is_full(p)]
+        with self.e.nest(self.match.rows, before, values) as index:
             for number in range(self.passes):
                 self._pass(number, index, values)
             self._store_rows(index, values)
@@ -79,10 +72,6 @@ class RowsNest:
         for node, point, walk in self.match.outputs:
             if not self._is_full(point) and not any(walk.strides[rows:]):
                 self.e.store((node, walk), [*index, *([0] * len(self.columns))], values[point], None, 1)
-
-    def _at_level(self, level: int) -> list[Point]:
-        """Points of a level that depend on no reduction."""
-        return [p for p in self.match.points if p.level == level and p.stage == 0 and p.kind != "reduce" and not self._is_full(p)]
 
     def _is_full(self, point: Point) -> bool:
         return point.level > self.match.rows
@@ -161,26 +150,10 @@ class RowsNest:
 
     def _needed(self, wanted: list[Point], number: int) -> tuple[list[Point], list[Point]]:
         """The full points that a pass computes (or loads from kept rows), and those whose values it keeps for later ones."""
-        needed: set[Point] = set()
-        stack = [p for p in wanted if self._is_full(p)]
-        while stack:
-            point = stack.pop()
-            if point in needed:
-                continue
-            needed.add(point)
-            if point not in self.kept:
-                stack.extend(a for a in point.args if self._is_full(a))
-        later: set[Point] = set()
-        for after in range(number + 1, self.passes):
-            stack = [p.args[0] for p in self.match.points if p.kind == "reduce" and p.stage == after + 1]
-            stack += [p for _, p, _ in self.match.outputs if p.stage == after]
-            while stack:
-                point = stack.pop()
-                if point in later or not self._is_full(point):
-                    continue
-                later.add(point)
-                if not (point in needed and point.cone >= COSTLY):
-                    stack.extend(point.args)
+        needed = self._sources(wanted, lambda point: point not in self.kept)
+        ahead = [p.args[0] for p in self.match.points if p.kind == "reduce" and p.stage > number + 1]
+        ahead += [p for _, p, _ in self.match.outputs if p.stage > number]
+        later = self._sources(ahead, lambda point: not (point in needed and point.cone >= COSTLY))
         keep: list[Point] = []
         for point in needed & later:
             if point.kind == "scalar" and point.cone >= COSTLY and point not in self.kept and self._has_room(point):
@@ -190,6 +163,18 @@ class RowsNest:
                     keep.append(point)
         order = {p: i for i, p in enumerate(self.match.points)}
         return sorted(needed, key=order.__getitem__), sorted(keep, key=order.__getitem__)
+
+    def _sources(self, points: list[Point], computed: Callable[[Point], bool]) -> set[Point]:
+        """The full points among these, and among those from which the ``computed`` ones are computed."""
+        found: set[Point] = set()
+        stack = list(points)
+        while stack:
+            point = stack.pop()
+            if point not in found and self._is_full(point):
+                found.add(point)
+                if computed(point):
+                    stack.extend(point.args)
+        return found
 
     def _has_room(self, point: Point) -> bool:
         held = sum(b.elements * b.dtype.storage for b in self.kept.values())

@@ -51,7 +51,7 @@ class TranspositionTemplate(Template[tuple[PointTrace, int]]):
         return {"lanes": lanes}
 
     def build(self, problem: Problem, match: tuple[PointTrace, int], schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         squares = _Squares(k, problem, *match, schedule["lanes"])
         squares.write()
         return Built([squares.e.call.stage(k.finish(schedule=schedule))])

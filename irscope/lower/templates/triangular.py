@@ -53,7 +53,7 @@ class TriangularTemplate(Template[Node]):
         return {"lanes": lanes, "vectors": min(2, -(-columns // lanes)), "rows": machine.registers // 4}
 
     def build(self, problem: Problem, match: Node, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         call = KernelOperands(k)
         call.declare(problem)
         matrix, given = (call.views[operand] for operand in match.operands)

@@ -38,7 +38,7 @@ class UpdateTemplate(Template[PointTrace]):
         return {"lanes": width(match.space[-1] if match.space else 1, problem.lanes)}
 
     def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True)
+        k = KernelBuilder(problem.name, problem.lanes)
         lanes, axes = schedule["lanes"], len(match.space)
         e = Emission(k, problem, match, lanes, axes - 1)
         values: Values = {}

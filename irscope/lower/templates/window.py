@@ -94,7 +94,7 @@ class Windows:
     def build(self, problem: Problem, match: WindowWork, schedule: Schedule) -> Built:
         anchor, lanes = problem.group.anchor, schedule["lanes"]
         assert anchor is not None
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         nest = _Nest(k, problem, match, anchor, lanes, schedule["vectors"])
         nest.write()
         return Built([nest.epilogue.call.stage(k.finish(schedule=schedule))])

@@ -85,7 +85,7 @@ class WinogradTemplate(Template[WinogradWork]):
         geometry, edges, dtype, lanes = match.between.geometry, match.between.edges, sum_type(problem.group), problem.lanes
         conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
         chosen = ContractionSchedule.of(schedule)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
         transformed = epilogue.call.packed(packed, shape, "transformed").origin
