@@ -11,7 +11,7 @@ from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
-from irscope.lower.points import Point, PointTrace
+from irscope.lower.points import Output, Point, PointTrace
 from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.values import scalar_value, tensor_of
@@ -153,6 +153,11 @@ class Emission:
         for lane in range(lanes):
             if held is None or held[lane]:
                 (at + lane * step).store(take(k, value, lane))
+
+    def store_all(self, outputs: Iterable[Output], index: Sequence[Index], values: Values, mask: Expr | None, lanes: int) -> None:
+        """Store the value of each output."""
+        for node, point, walk in outputs:
+            self.store((node, walk), index, values[point], mask, lanes)
 
 
 def take(k: KernelBuilder, x: Expr, lane: int) -> Expr:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from irscope.fusion import Group, Plan
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.irscope import POLICY
-from irscope.fusion.views import VIEWS
+from irscope.fusion.views import VIEWS, Chain
 from irscope.graph import TOKEN, Builder, Graph, Module, Node, Op, TensorType
 from irscope.lazy import np
 from irscope.lower.aliasing import is_view_copy
@@ -193,14 +193,11 @@ class GraphLowering:
     def _is_aliased(self, group: Group) -> bool:
         """Whether the result of a group that copies a view shares the memory of its input already."""
         source, output = group.inputs[0], group.outputs[0]
-        chain: list[Node] = []
+        chain: Chain | None = None
         node = output
         while node is not source:
-            chain.append(node)
-            node = node.operands[0]
-        seen: Storage | None = self.storage_of(source)
-        for step in reversed(chain):
-            seen = seen.through(step) if seen is not None else None
+            chain, node = Chain(node, chain), node.operands[0]
+        seen = self.storage_of(source).seen_through(chain)
         target = self.storage_of(output)
         return seen is not None and seen.is_same_place(target)
 

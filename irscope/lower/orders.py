@@ -12,20 +12,11 @@ Order = tuple[int, ...]
 
 def order_for(view: Node) -> Order | None:
     """The dimension order of a stored value in which strides describe a view of it, so that the view needs no copy."""
-    chain: list[Node] = []
+    chain: Chain | None = None
     node = view
     while node.op in VIEWS:
-        chain.append(node)
-        node = node.operands[0]
-    plain: Strides | None = Strides.plain(dims_of(node))
-    for step in reversed(chain):
-        plain = plain.through(step) if plain is not None else None
-    if plain is not None:
-        return None
-    wanted: Strides | None = Strides.plain(dims_of(view))
-    for step in chain:
-        wanted = before(step, wanted) if wanted is not None else None
-    return None if wanted is None else dense_order(wanted)
+        chain, node = Chain(node, chain), node.operands[0]
+    return _order_over(node, chain, dims_of(view)) if access(chain, node) is None else None
 
 
 def orders_of_reads(group: Group) -> dict[Node, set[Order]]:

@@ -41,6 +41,10 @@ class Point:
     cone: int = 0
 
 
+Output = tuple[Node, Point, Strides]
+"""An output, its value, and its walk over the space."""
+
+
 @dataclass(slots=True, eq=False)
 class PointTrace:
     """All points of a group in topological order, and the outputs with their walks over the space.
@@ -51,7 +55,7 @@ class PointTrace:
     space: tuple[int, ...]
     rows: int
     points: list[Point]
-    outputs: list[tuple[Node, Point, Strides]]
+    outputs: list[Output]
 
     def walks(self) -> list[Strides]:
         """Every walk over the space."""
@@ -85,7 +89,7 @@ class _Tracer:
         self._listed: set[Point] = set()
 
     def run(self) -> PointTrace | None:
-        outputs: list[tuple[Node, Point, Strides]] = []
+        outputs: list[Output] = []
         for node in self.group.outputs:
             chain = self.group.chains.get(node)
             if self.group.kind == "reduction":

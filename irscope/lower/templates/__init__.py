@@ -33,7 +33,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
@@ -156,7 +156,10 @@ M = TypeVar("M")
 class Template(ABC, Generic[M]):
     """The interface of the ``TEMPLATE`` in each module of this folder. ``M`` describes the work: ``match`` returns it."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """The name of its module."""
+        return type(self).__module__.rpartition(".")[2]
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """The layouts that the template requests for inputs and outputs; empty when any layout will do."""

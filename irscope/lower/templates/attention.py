@@ -37,8 +37,6 @@ MOST_QUERIES = 512
 class AttentionTemplate(Template[AttentionWork]):
     """The attention template: see the module."""
 
-    name = "attention"
-
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """The results of each query are contiguous."""
         if group.kind != "attention" or group.anchor is None:

@@ -33,8 +33,6 @@ FEWEST_ROWS = 16
 class CholeskyTemplate(Template[Node]):
     """``cholesky`` of real matrices; not under ``exact`` precision, since products are subtracted with one rounding."""
 
-    name = "cholesky"
-
     def match(self, problem: Problem) -> Node | None:
         node = problem.group.anchor
         if node is None or node.op is not hlo.cholesky or len(problem.group.nodes) > 1 or problem.in_place:

@@ -50,8 +50,6 @@ class ContractionWork:
 class ContractionTemplate(Template[ContractionWork]):
     """The template for matrix products: see the module."""
 
-    name = "contraction"
-
     def match(self, problem: Problem) -> ContractionWork | None:
         """A dot of floats or integers whose results are contiguous along one of its free dimensions."""
         anchor = problem.group.anchor

@@ -48,8 +48,6 @@ class ConvolutionWork:
 class ConvolutionTemplate(Template[ConvolutionWork]):
     """The template for convolutions: see the module."""
 
-    name = "convolution"
-
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """Requests operand and results channels last, the operand with room for the padding."""
         geometry = geometry_of(group)

@@ -27,8 +27,6 @@ MAX_TAPS = 49
 class DepthwiseTemplate(Template[Between]):
     """The template for depthwise convolutions: see the module."""
 
-    name = "depthwise"
-
     def match(self, problem: Problem) -> Between | None:
         """Two spatial dimensions, as many groups as channels and results, floats."""
         geometry = geometry_of(problem.group)
@@ -58,12 +56,7 @@ class DepthwiseTemplate(Template[Between]):
         else:
             tap = _in_place(k, geometry, epilogue.views[geometry.rhs], dtype, lanes)
         image = epilogue.call.bind(match.image, "in", "image")
-        y, x = dims.lhs_spatial
-        size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
-
-        DepthwiseNest(k, geometry.first_tap(image), tap, (image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
-                      (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
-                      dtype, lanes, epilogue.of_image(dims)).write()
+        DepthwiseNest(k, geometry, image, tap, schedule["pixels"], dtype, lanes, epilogue.of_image(dims)).write()
         kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
         return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 

@@ -28,8 +28,6 @@ MOST_AGAIN = 4
 class GenericTemplate(Template[str]):
     """The template for groups that no faster template accepts."""
 
-    name = "generic"
-
     def match(self, problem: Problem) -> str | None:
         """``nest`` where the operator is a loop nest of its own, else ``element``; None where that repeats the loops of operators."""
         anchor = problem.group.anchor

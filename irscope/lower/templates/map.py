@@ -28,8 +28,6 @@ BLOCK = 4096
 class MapTemplate(Template[PointTrace | str]):
     """The template for groups without reductions."""
 
-    name = "map"
-
     def match(self, problem: Problem) -> PointTrace | str | None:
         """The trace of the group where strides describe all data movement; ``pull`` where elements are gathered, but in vectors."""
         if problem.group.kind != "map":
@@ -68,7 +66,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: 
     if not axes:
         e.emit(match.points, [], values, lanes=1)
         e.starts(values)
-        _store(e, match, [], values, None, 1)
+        e.store_all(match.outputs, [], values, None, 1)
         return e.call
     innermost = [p for p in match.points if p.level == axes]
     with e.nest(axes - 1, match.points, values) as index:
@@ -78,7 +76,7 @@ def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: 
         def body(i: Index, mask: Expr | None = None) -> None:
             inner = dict(values)
             e.emit(innermost, [*index, i], inner, mask)
-            _store(e, match, [*index, i], inner, mask, lanes)
+            e.store_all(match.outputs, [*index, i], inner, mask, lanes)
 
         def tail() -> None:
             if rest:
@@ -98,11 +96,6 @@ def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: 
                 with k.when(k.compare("EQ", b, blocks - 1)):
                     tail()
     return e.call
-
-
-def _store(e: Emission, match: PointTrace, index: list[Index], values: Values, mask: Expr | None, lanes: int) -> None:
-    for node, point, walk in match.outputs:
-        e.store((node, walk), index, values[point], mask, lanes)
 
 
 _PULLS = hlo.named("gather iota")

@@ -22,8 +22,6 @@ from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 class ReductionTemplate(Template[PointTrace]):
     """Groups of kind ``reduction`` with one result, and sums over rows whose elements are strided."""
 
-    name = "reduction"
-
     def match(self, problem: Problem) -> PointTrace | None:
         group = problem.group
         if group.kind not in ("reduction", "rows") or group.anchor is None or len(group.anchor.operands) != 2 or problem.in_place:
@@ -110,8 +108,7 @@ class _Reduction:
                 for v in range(count):
                     inner = dict(mine[v])
                     self.e.emit(self.inside, [*index, j + v * lanes, *place], inner, mask)
-                    for output, point, walk in self.beside:
-                        self.e.store((output, walk), [*index, j + v * lanes, *place], inner[point], mask, lanes)
+                    self.e.store_all(self.beside, [*index, j + v * lanes, *place], inner, mask, lanes)
                     element = k.splat(k.convert(inner[self.reduce.args[0]], wide), lanes)
                     registers[v].set(k.binary(operation, registers[v].get(), element))
             for register, total in zip(registers, totals):
@@ -122,8 +119,7 @@ class _Reduction:
             held[self.reduce] = k.convert((totals or registers)[v].get(), dtype)
             at = self._full([*index, j + v * lanes])
             self.e.emit(self.after, at, held, mask)
-            for output, point, walk in self.results:
-                self.e.store((output, walk), at, held[point], mask, lanes)
+            self.e.store_all(self.results, at, held, mask, lanes)
 
 
 TEMPLATE = ReductionTemplate()

@@ -30,8 +30,6 @@ FEW_ROWS = 8
 class RowsTemplate(Template[PointTrace]):
     """Groups of kind ``rows``."""
 
-    name = "rows"
-
     def match(self, problem: Problem) -> PointTrace | None:
         if problem.group.kind != "rows" or problem.in_place:
             return None

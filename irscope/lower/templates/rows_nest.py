@@ -68,10 +68,8 @@ class RowsNest:
 
     def _store_rows(self, index: list[Index], values: Values) -> None:
         """Store the outputs that have one element a row."""
-        rows = self.match.rows
-        for node, point, walk in self.match.outputs:
-            if not self._is_full(point) and not any(walk.strides[rows:]):
-                self.e.store((node, walk), [*index, *([0] * len(self.columns))], values[point], None, 1)
+        outputs = [o for o in self.match.outputs if not self._is_full(o[1]) and not any(o[2].strides[self.match.rows:])]
+        self.e.store_all(outputs, [*index, *([0] * len(self.columns))], values, None, 1)
 
     def _is_full(self, point: Point) -> bool:
         return point.level > self.match.rows
@@ -102,8 +100,7 @@ class RowsNest:
                 self.k.store(self.kept[point], flat, self.k.splat(inner[point], lanes), mask)
             for one in sums:
                 self._add(one, inner[one.point.args[0]], slot, mask, lanes, values)
-            for node, point, walk in [*outputs, *spread]:
-                self.e.store((node, walk), [*index, *place], inner[point], mask, lanes)
+            self.e.store_all([*outputs, *spread], [*index, *place], inner, mask, lanes)
         self._loops(at, self.sums if sums else 1, [one for one in sums if one.total is not None])
         for one in sums:
             values[one.point] = self._end(one, values)

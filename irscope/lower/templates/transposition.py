@@ -25,8 +25,6 @@ SMALLEST = 4
 class TranspositionTemplate(Template[tuple[PointTrace, int]]):
     """Maps with loads that are contiguous along another axis than the results."""
 
-    name = "transposition"
-
     def match(self, problem: Problem) -> tuple[PointTrace, int] | None:
         """The trace, and the axis along which the transposed inputs are contiguous."""
         if problem.group.kind != "map" or problem.in_place:
@@ -115,8 +113,7 @@ class _Squares:
             for point, lines in turned.items():
                 inner[point] = lines[row]
             self.e.emit(self.rest, here, inner)
-            for node, point, walk in self.match.outputs:
-                self.e.store((node, walk), here, inner[point], None, self.lanes)
+            self.e.store_all(self.match.outputs, here, inner, None, self.lanes)
 
 
 TEMPLATE = TranspositionTemplate()

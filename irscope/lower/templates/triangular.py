@@ -35,8 +35,6 @@ FEWEST_UNKNOWNS = 8
 class TriangularTemplate(Template[Node]):
     """``triangular-solve`` of real matrices; not under ``exact`` precision, since products are subtracted with one rounding."""
 
-    name = "triangular"
-
     def match(self, problem: Problem) -> Node | None:
         node = problem.group.anchor
         if node is None or node.op is not hlo.triangular_solve or len(problem.group.nodes) > 1 or problem.in_place:

@@ -19,8 +19,6 @@ from irscope.ops.nests import clamped
 class UpdateTemplate(Template[PointTrace]):
     """Groups of kind ``update``: the inputs are the update and its start indices; the output's memory already holds the array."""
 
-    name = "update"
-
     def match(self, problem: Problem) -> PointTrace | None:
         if problem.group.kind != "update":
             return None

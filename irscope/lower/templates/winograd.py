@@ -22,7 +22,7 @@ from irscope.lower.templates.geometry import ConvolutionGeometry
 from irscope.lower.templates.micro import sum_type
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.transforms import weights
-from irscope.lower.templates.winograd_nest import Image, WinogradNest
+from irscope.lower.templates.winograd_nest import WinogradNest
 from irscope.lower.tile import Schedule
 from irscope.ops import hlo
 
@@ -44,8 +44,6 @@ class WinogradWork:
 
 class WinogradTemplate(Template[WinogradWork]):
     """The template for Winograd convolutions: see the module."""
-
-    name = "winograd"
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """Requests room for whole tiles."""
@@ -83,18 +81,15 @@ class WinogradTemplate(Template[WinogradWork]):
 
     def build(self, problem: Problem, match: WinogradWork, schedule: Schedule) -> Built:
         geometry, edges, dtype, lanes = match.between.geometry, match.between.edges, sum_type(problem.group), problem.lanes
-        conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
+        dims, m = geometry.conv.dims, schedule["m"]
         chosen = ContractionSchedule.of(schedule)
         k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
         transformed = epilogue.call.packed(packed, shape, "transformed").origin
         image = epilogue.call.bind(match.between.image, "in", "image")
-        y, x = dims.lhs_spatial
-
-        WinogradNest(k, geometry.first_tap(image), transformed, Image(image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
-                     conv.batch, conv.out_spatial[0], conv.out_spatial[1], conv.features, conv.outputs, m, schedule["block_rows"], chosen,
-                     dtype, lanes, epilogue.of_image(dims), schedule["groups"]).write()
+        WinogradNest(k, geometry, image, transformed, m, schedule["block_rows"], chosen, dtype, lanes, epilogue.of_image(dims),
+                     schedule["groups"]).write()
         kernel = k.finish(flops=_flops(geometry), schedule=schedule)
         return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 
