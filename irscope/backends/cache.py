@@ -24,7 +24,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.lazy import Array, np
+from irscope.lazy import Array
+from irscope.lower.memory import aligned_bytes
 from irscope.source.budget import require
 
 _MAGIC = b"irscope-object-2\n"
@@ -136,19 +137,12 @@ def _verified(name: str, path: Path) -> Entry:
             if head[:len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _DIGEST:
                 return Entry(fault="is not an entry of this version of irscope")
             require(size, "an entry of the cache")
-            content = _aligned(size)
+            content = aligned_bytes(size)  # as vector loads of constants expect
             if file.readinto(content.data) != size or _digest(name, [content.data]) != head[len(_MAGIC):]:
                 return Entry(fault="is damaged, or an entry of another key")
             return Entry(content)
     finally:
         os.close(handle)
-
-
-def _aligned(size: int) -> Array:
-    """Uninitialised bytes that begin at a multiple of 64, as vector loads of constants expect."""
-    memory = np.empty(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start:start + size]
 
 
 Content = bytes | memoryview

@@ -11,10 +11,10 @@ import pytest
 
 import irscope
 from irscope.backends import llvm_compile
-from irscope.backends.executable import address
 from irscope.backends.llvm_compile import LoadedCode
 from irscope.backends.model import compile_module, lowered
 from irscope.backends.standalone import ENTRY, EXPORTS, LARGE, SIZE, Library
+from irscope.lower.memory import address
 from irscope.lower.options import Options
 from irscope.lower.program import Program
 
