@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from irscope.fusion.views import Strides  # a program from the cache needs no fusion
 
 
+def _infix(name: str, reflected: bool = False) -> Callable[[Expr, Numeric], Expr]:
+    """An operator of Python on expressions: an operation of their builder. ``reflected``: the expression is its second operand."""
+    def method(x: Expr, y: Numeric) -> Expr:
+        return x._builder().binary(name, y, x) if reflected else x._builder().binary(name, x, y)
+    return method
+
+
 @dataclass(slots=True, eq=False)
 class Expr:
     """A value. ``op`` is one of
@@ -61,47 +68,17 @@ class Expr:
             raise ValueError("arithmetic on an expression that no builder made")
         return self.home
 
-    def _do(self, name: str, x: Numeric, y: Numeric) -> Expr:
-        return self._builder().binary(name, x, y)
-
-    def __add__(self, other: Numeric) -> Expr:
-        return self._do("add", self, other)
-
-    def __radd__(self, other: Numeric) -> Expr:
-        return self._do("add", other, self)
-
-    def __sub__(self, other: Numeric) -> Expr:
-        return self._do("sub", self, other)
-
-    def __rsub__(self, other: Numeric) -> Expr:
-        return self._do("sub", other, self)
-
-    def __mul__(self, other: Numeric) -> Expr:
-        return self._do("mul", self, other)
-
-    def __rmul__(self, other: Numeric) -> Expr:
-        return self._do("mul", other, self)
-
-    def __truediv__(self, other: Numeric) -> Expr:
-        return self._do("div", self, other)
-
-    def __and__(self, other: Numeric) -> Expr:
-        return self._do("and", self, other)
-
-    def __or__(self, other: Numeric) -> Expr:
-        return self._do("or", self, other)
-
     def __neg__(self) -> Expr:
         return self._builder().unary("neg", self)
 
     def __invert__(self) -> Expr:
         return self._builder().unary("not", self)
 
-    def __floordiv__(self, other: Numeric) -> Expr:
-        return self._do("floordiv", self, other)
-
-    def __mod__(self, other: Numeric) -> Expr:
-        return self._do("floormod", self, other)
+    __add__, __radd__ = _infix("add"), _infix("add", reflected=True)
+    __sub__, __rsub__ = _infix("sub"), _infix("sub", reflected=True)
+    __mul__, __rmul__ = _infix("mul"), _infix("mul", reflected=True)
+    __truediv__, __floordiv__, __mod__ = _infix("div"), _infix("floordiv"), _infix("floormod")
+    __and__, __or__ = _infix("and"), _infix("or")
 
 
 Numeric = Value | complex

@@ -260,11 +260,6 @@ def erf(x: Array) -> Array:
     return np.asarray(np.frompyfunc(_erf, 1, 1)(x.astype(np.float64))).astype(np.float64).astype(x.dtype)
 
 
-def log_plus_one(x: Array) -> Array:
-    """``log(1 + x)``, exact near 0."""
-    return np.log1p(x)
-
-
 def bitwise_not(x: Array) -> Array:
     """All bits inverted; logical on pred."""
     return np.logical_not(x) if x.dtype.kind == "b" else np.invert(x)
