@@ -161,7 +161,9 @@ def recent_object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
     return (_kept_object_code if len(text) <= SHORT else object_code)(text, machine, speed)
 
 
-_kept_object_code = lru_cache(maxsize=64)(object_code)
+@lru_cache(maxsize=64)
+def _kept_object_code(text: str, machine: Machine, speed: int) -> bytes:
+    return object_code(text, machine, speed)
 
 
 def assembly(text: str, machine: Machine, speed: int = 2) -> str:

@@ -30,8 +30,7 @@ class Emission:
         self.lanes = lanes
         self.axis = axis
         self.stream = problem.stream
-        self.call = KernelOperands(k)
-        self.call.declare(problem)
+        self.call = KernelOperands(k, problem)
         self._places: dict[Point, Expr] = {}
 
     # ---- points

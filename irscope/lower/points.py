@@ -63,8 +63,14 @@ class PointTrace:
 
 
 def trace(problem: Problem) -> PointTrace | None:
-    """The points of a group, or None when strides do not describe all of its data movement."""
-    return _Tracer(problem).run()
+    """The points of a group over as few axes as possible, or None when strides do not describe all of its data movement. The axes of a map
+    are in the order of its last output, slowest first."""
+    found = _Tracer(problem).run()
+    if found is None or problem.group.kind != "map":
+        return None if found is None else merged(found)
+    strides = found.outputs[-1][2].strides
+    order = tuple(sorted(range(len(strides)), key=lambda d: (-abs(strides[d]), d)))
+    return merged(found if order == tuple(range(len(order))) else _reordered(found, order))
 
 
 Want = tuple[Node, Chain | None]
@@ -231,7 +237,7 @@ def merged(trace: PointTrace) -> PointTrace:
     return _rebuilt(trace, space, split, over)
 
 
-def reordered(trace: PointTrace, order: tuple[int, ...]) -> PointTrace:
+def _reordered(trace: PointTrace, order: tuple[int, ...]) -> PointTrace:
     """The same points with the axes in another order; only for groups without reductions."""
     return _rebuilt(trace, tuple(trace.space[d] for d in order), trace.rows, lambda walk: walk.transposed(order))
 

@@ -47,8 +47,7 @@ class CholeskyTemplate(Template[Node]):
 
     def build(self, problem: Problem, match: Node, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
-        call = KernelOperands(k)
-        call.declare(problem)
+        call = KernelOperands(k, problem)
         _Factor(k, schedule, call.views[match.operands[0]], call.views[match], Cholesky.of(match).lower).write()
         return Built([call.stage(k.finish(schedule=schedule))])
 

@@ -15,7 +15,7 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import PointTrace, merged, reordered, trace
+from irscope.lower.points import PointTrace, trace
 from irscope.lower.pull import Pull
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Expr, Schedule
@@ -32,10 +32,7 @@ class MapTemplate(Template[PointTrace | str]):
         """The trace of the group where strides describe all data movement; ``pull`` where elements are gathered, but in vectors."""
         if problem.group.kind != "map":
             return None
-        traced = trace(problem)
-        if traced is not None:
-            return merged(ordered(traced))
-        return "pull" if _can_pull(problem) else None
+        return trace(problem) or ("pull" if _can_pull(problem) else None)
 
     def schedule(self, problem: Problem, match: PointTrace | str) -> Schedule:
         if isinstance(match, str):
@@ -50,13 +47,6 @@ class MapTemplate(Template[PointTrace | str]):
         else:
             call = _build_points(k, problem, match, schedule["lanes"], schedule["block"])
         return Built([call.stage(k.finish(schedule=schedule))])
-
-
-def ordered(traced: PointTrace) -> PointTrace:
-    """The axes by the strides of the first output, slowest first."""
-    strides = traced.outputs[-1][2].strides
-    order = tuple(sorted(range(len(strides)), key=lambda d: (-abs(strides[d]), d)))
-    return traced if order == tuple(range(len(order))) else reordered(traced, order)
 
 
 def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: int, block: int) -> KernelOperands:

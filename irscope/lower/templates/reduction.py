@@ -10,7 +10,7 @@ from math import prod
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import PointTrace, lies_across, merged, trace
+from irscope.lower.points import PointTrace, lies_across, trace
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.rows_nest import operation_of
 from irscope.lower.tile import Expr, Schedule
@@ -28,11 +28,8 @@ class ReductionTemplate(Template[PointTrace]):
             return None
         if operation_of(group.anchor) is None:
             return None
-        traced = trace(problem)
-        if traced is None:
-            return None
-        found = merged(traced)
-        return found if found.rows and (group.kind == "reduction" or lies_across(found)) else None
+        found = trace(problem)
+        return found if found is not None and found.rows and (group.kind == "reduction" or lies_across(found)) else None
 
     def schedule(self, problem: Problem, match: PointTrace) -> Schedule:
         kept = match.space[match.rows - 1]

@@ -11,9 +11,8 @@ from contextlib import ExitStack
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values
-from irscope.lower.points import Point, PointTrace, merged, trace
+from irscope.lower.points import Point, PointTrace, trace
 from irscope.lower.templates import Built, Problem, Template
-from irscope.lower.templates.map import ordered
 from irscope.lower.templates.pack import transposed
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import tensor_of
@@ -29,11 +28,8 @@ class TranspositionTemplate(Template[tuple[PointTrace, int]]):
         """The trace, and the axis along which the transposed inputs are contiguous."""
         if problem.group.kind != "map" or problem.in_place:
             return None
-        traced = trace(problem)
-        if traced is None:
-            return None
-        found = merged(ordered(traced))
-        if len(found.space) < 2 or any(walk.strides[-1] != 1 for _, _, walk in found.outputs):
+        found = trace(problem)
+        if found is None or len(found.space) < 2 or any(walk.strides[-1] != 1 for _, _, walk in found.outputs):
             return None
         axes = {_along(p) for p in found.points if _is_across(p)}
         axis = next(iter(axes), None)

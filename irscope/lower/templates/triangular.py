@@ -52,8 +52,7 @@ class TriangularTemplate(Template[Node]):
 
     def build(self, problem: Problem, match: Node, schedule: Schedule) -> Built:
         k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
-        call = KernelOperands(k)
-        call.declare(problem)
+        call = KernelOperands(k, problem)
         matrix, given = (call.views[operand] for operand in match.operands)
         _Substitution(k, match, schedule, matrix, given, call.views[match]).write()
         return Built([call.stage(k.finish(schedule=schedule))])
