@@ -114,8 +114,7 @@ class StorageAssignment:
             asked = [(r, self.wanted[r]) for r in readers if r in self.wanted]
             wanted = next((s for r, s in asked if self.may_carry(r, begin, s.slot, times)), None)
             storage = wanted or self.temp(f"{node.name}.{'.'.join(map(str, path))}", type)
-            for reader in readers:
-                self.known[reader] = storage
+            self.known.update(dict.fromkeys(readers, storage))
             self.carried[node, path] = storage
             if self.sole_reader(begin) is not None and times == 1:
                 self.claim(begin, storage, number)

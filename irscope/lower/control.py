@@ -19,8 +19,7 @@ def loop(graph: GraphLowering, node: Node) -> bool:
         begin = graph.storage_of(first[path])
         if is_invariant(node, path):
             state[path] = begin
-            for reader in graph.assignment.parts.at(node, path):
-                graph.assignment.known[reader] = begin
+            graph.assignment.known.update(dict.fromkeys(graph.assignment.parts.at(node, path), begin))
         else:
             state[path] = graph.assignment.carried[node, path]
             graph.lowering.copy(graph.steps, begin, state[path])
@@ -54,8 +53,7 @@ def switch(graph: GraphLowering, node: Node) -> bool:
     for path, type in leaf_paths(node.type):
         readers = graph.assignment.parts.at(node, path)
         targets.append(graph.assignment.known[readers[0]] if readers else graph.lowering.temp(node.name, type))
-        for reader in readers[1:]:
-            graph.assignment.known[reader] = targets[-1]
+        graph.assignment.known.update(dict.fromkeys(readers[1:], targets[-1]))
     branches: list[list[Step]] = []
     arguments = [[graph.storage_of(leaf) for leaf in leaves(operand)] for operand in node.operands[1:]]
     for branch, values in zip(node.bodies, arguments):

@@ -73,7 +73,7 @@ class Emission:
             case "part":
                 extra = self._places.get(point)
                 if extra is None:
-                    extra = self._start(point, values)
+                    extra = self.start(point.args, point.steps, values)
                 return self.load(node.operands[0], point.walk, index, mask, lanes, extra)
             case "scalar":
                 assert node.op.scalar is not None
@@ -84,11 +84,12 @@ class Emission:
         """Compute the start indices of dynamic slices, as far as they are known here."""
         for point in self.trace.points:
             if point.kind == "part" and point not in self._places and all(a in values for a in point.args):
-                self._places[point] = self.k.let(self._start(point, values))
+                self._places[point] = self.k.let(self.start(point.args, point.steps, values))
 
-    def _start(self, point: Point, values: Values) -> Expr:
+    def start(self, args: Sequence[Point], steps: Sequence[tuple[int, int]], values: Values) -> Expr:
+        """Where a slice begins: the sum of its start indices, each clamped to the highest one, times the strides."""
         at: Value = self.k.index(0)
-        for arg, (stride, high) in zip(point.args, point.steps):
+        for arg, (stride, high) in zip(args, steps):
             at = at + clamped(self.k, values[arg], high) * stride
         return self.k.as_index(at)
 

@@ -148,10 +148,8 @@ class ExpressionTable:
 
     def index_binary(self, name: str, x: Expr, y: Expr) -> Expr | None:
         """An operation on s64 of one lane by the rules of sums; None where none applies."""
-        if name == "add":
-            return self.index_add(x, y)
-        if name == "sub":
-            return self.index_add(x, y, -1)
+        if name in ("add", "sub"):
+            return self.index_add(x, y, 1 if name == "add" else -1)
         if name == "mul":
             return self.index_mul(x, y)
         if name in ("floordiv", "floormod"):

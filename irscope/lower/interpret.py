@@ -26,15 +26,10 @@ def interpret_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:
 def interpret_program(program: Program, inputs: Sequence[Array]) -> list[Array]:
     """Run a program; inputs and outputs are flat arrays."""
     arena = np.zeros(program.arena_bytes, np.uint8)
-    memory: dict[Slot, Array] = {}
-    for slot in program.inputs:
-        memory[slot] = np.ascontiguousarray(inputs[slot.number]).reshape(-1).view(np.uint8).copy()
-    for slot in program.outputs:
-        memory[slot] = np.zeros(slot.bytes, np.uint8)
-    for slot in program.constants:
-        memory[slot] = np.ascontiguousarray(slot.data).reshape(-1).view(np.uint8)
-    for slot in program.temps:
-        memory[slot] = arena[slot.offset:slot.offset + slot.bytes]
+    memory: dict[Slot, Array] = {slot: np.zeros(slot.bytes, np.uint8) for slot in program.outputs}
+    memory |= {slot: np.ascontiguousarray(inputs[slot.number]).reshape(-1).view(np.uint8).copy() for slot in program.inputs}
+    memory |= {slot: np.ascontiguousarray(slot.data).reshape(-1).view(np.uint8) for slot in program.constants}
+    memory |= {slot: arena[slot.offset:slot.offset + slot.bytes] for slot in program.temps}
     _Steps(memory).block(program.steps)
     count = max((s.number for s in program.outputs), default=-1) + 1
     results: list[Array] = [np.zeros(0)] * count

@@ -95,11 +95,7 @@ def _ways(template: Template[object], problem: Problem, match: object, schedule:
 def key_of(problem: Problem, numbering: Numbering) -> Hashable:
     """The key of a kernel: all that it depends on. Equal keys mean equal kernels."""
     group = problem.group
-    number: dict[Node, int] = {}
-    for node in problem.ins:
-        number[node] = len(number)
-    for node in group.nodes:
-        number.setdefault(node, len(number))
+    number = {node: n for n, node in enumerate(dict.fromkeys((*problem.ins, *group.nodes)))}
 
     def operand(node: Node) -> Hashable:
         return number[node] if node in number else ("constant", node.type, numbering.attrs(node.attrs))

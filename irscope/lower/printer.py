@@ -35,9 +35,7 @@ _PLAIN = frozenset(("const", "var", "reg", "lane", "splat"))
 def print_kernel(kernel: Kernel, notes: Iterable[str] = ()) -> str:
     """One kernel; ``notes`` follow its head as comments."""
     lines = [f"kernel {kernel.name}({', '.join(_buffer(b) for b in kernel.params())}) lanes={kernel.lanes}", *(f"  # {n}" for n in notes)]
-    for buffer in kernel.buffers:
-        if buffer.scope in ("scratch", "const"):
-            lines.append(f"  {_buffer(buffer)}")
+    lines += [f"  {_buffer(buffer)}" for buffer in kernel.buffers if buffer.scope in ("scratch", "const")]
     _Printer(kernel.lanes, lines).block(kernel.body, "  ")
     return "\n".join(lines) + "\n"
 

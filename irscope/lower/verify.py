@@ -42,12 +42,9 @@ def verify_program(program: Program) -> list[str]:
     """The faults of a program and its kernels."""
     problems = [f"{kernel.name}: {p}" for kernel in program.kernels() for p in verify_kernel(kernel)]
     known = {*program.inputs, *program.outputs, *program.temps, *program.constants}
-    for slot in program.temps:
-        if slot.offset < 0 or slot.offset + slot.bytes > program.arena_bytes:
-            problems.append(f"temporary {slot.name} is outside of the arena")
-    for slot in program.constants:
-        if slot.data is None:
-            problems.append(f"constant {slot.name} has no data")
+    problems += [f"temporary {slot.name} is outside of the arena" for slot in program.temps
+                 if slot.offset < 0 or slot.offset + slot.bytes > program.arena_bytes]
+    problems += [f"constant {slot.name} has no data" for slot in program.constants if slot.data is None]
     check = _Steps(known)
     for step in walk(program.steps):
         check.visit(step)

@@ -201,10 +201,8 @@ def between_edges(problem: Problem, geometry: ConvolutionGeometry, tile: int = 1
         order = geometry.image_constraint().order
         if in_place or (not channels_last and lhs.shape[dims.lhs_feature] < problem.lanes):
             order = tuple(sorted(range(len(lhs.shape)), key=lambda d: (-abs(lhs.strides[d]), d)))
-        room = [(0, 0)] * len(lhs.shape)
-        for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
-            room[d] = around
-        image = edges.frame(geometry.lhs, order, room, geometry.holes)
+        around = dict(zip(dims.lhs_spatial, geometry.room(tile)))
+        image = edges.frame(geometry.lhs, order, [around.get(d, (0, 0)) for d in range(len(lhs.shape))], geometry.holes)
     if not in_place and (channels_last or geometry.conv.outputs > geometry.groups or geometry.has_lanes_of_groups):
         apart = [o for o, storage in problem.outs.items() if storage.strides[dims.out_feature] != 1]
         edges.leave(dict.fromkeys(apart, geometry.result_constraint().order))

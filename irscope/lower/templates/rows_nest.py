@@ -90,11 +90,9 @@ class RowsNest:
         sums = [self._begin(p, values) for p in reduces]
 
         def at(place: Sequence[Index], slot: int, mask: Expr | None, lanes: int) -> None:
-            inner = dict(values)
             flat = self._flat(place)
-            for point, buffer in self.kept.items():
-                if point in body and point not in keep:
-                    inner[point] = self.k.load(buffer, flat, lanes, mask)
+            kept = {p: self.k.load(buffer, flat, lanes, mask) for p, buffer in self.kept.items() if p in body and p not in keep}
+            inner = values | kept
             self.e.emit(body, [*index, *place], inner, mask, lanes)
             for point in keep:
                 self.k.store(self.kept[point], flat, self.k.splat(inner[point], lanes), mask)

@@ -105,9 +105,7 @@ class _Squares:
         for row in range(self.lanes):
             here = list(index)
             here[self.axis] = index[self.axis] + row
-            inner = dict(values)
-            for point, lines in turned.items():
-                inner[point] = lines[row]
+            inner = values | {point: lines[row] for point, lines in turned.items()}
             self.e.emit(self.rest, here, inner)
             self.e.store_all(self.match.outputs, here, inner, None, self.lanes)
 

@@ -6,14 +6,13 @@ from contextlib import ExitStack
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import Strides
 from irscope.graph import Node
-from irscope.graph.node import Index, Value
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, PointTrace, level_of, merged
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import is_scalar_constant
-from irscope.ops.nests import clamped
 
 
 class UpdateTemplate(Template[PointTrace]):
@@ -44,10 +43,8 @@ class UpdateTemplate(Template[PointTrace]):
         e.emit(starts, [0] * axes, values, lanes=1, keep=True)
         node, _, walk = match.outputs[0]
         out, size = problem.outs[node], dims_of(node.operands[1])
-        at: Value = k.index(0)
-        for start, stride, whole, part in zip(starts, out.strides, out.shape, size):
-            at = at + clamped(k, values[start], whole - part) * stride
-        place = k.let(k.as_index(at))
+        steps = [(stride, whole - part) for stride, whole, part in zip(out.strides, out.shape, size)]
+        place = k.let(e.start(starts, steps, values))
 
         def body(index: list[Index], mask: Expr | None = None) -> None:
             inner = dict(values)
