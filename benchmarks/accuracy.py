@@ -30,7 +30,7 @@ DOMAINS: dict[str, tuple[float, float]] = {
 
 def compiled(name: str, dtype: DType, operands: int, lanes: int, precision: str, count: int, cpu: str = "") -> Callable[..., Array]:
     """A function of arrays of ``count`` elements that applies one word."""
-    k = KernelBuilder(name, lanes, tuned=True, precision=precision)
+    k = KernelBuilder(name, lanes, precision=precision)
     sources = [k.buffer(f"x{i}", dtype, (count,), "in") for i in range(operands)]
     out = k.buffer("y", dtype, (count,), "out")
     with k.par(0, count, lanes) as i:

@@ -102,7 +102,7 @@ CATCHES: dict[str, tuple[int, str]] = {
     "api/live/jax_objects.py": (1, "jax, whose releases take other arguments"),
     "api/live/torch_objects.py": (1, "torch's serializer"),
     "api/environment.py": (1, "a broken llvmlite, which the report shows"),
-    "backends/executable.py": (1, "arrays of other libraries"),
+    "lower/memory.py": (1, "arrays of other libraries"),
     "expand/given.py": (1, "arrays from a file"),
     "backends/pool.py": (1, "what Linux alone has"),
     "backends/program_file.py": (1, "a file of the cache, whose header is JSON of any form"),

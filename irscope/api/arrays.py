@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from irscope.api.array_files import Files
 from irscope.api.options import RunOptions
 from irscope.api.watching import Watcher
-from irscope.backends.arguments import Given, by_name, drawn, missing_near
+from irscope.backends.arguments import GivenArrays, by_name, drawn, missing_near
 from irscope.backends.executable import Port
 from irscope.backends.model import ports_of
 from irscope.graph import Module, TupleType
@@ -69,7 +69,7 @@ class Arrays:
             raise UserError(f"{ports[both[0]].name} is given as an input and as a weight", "give it once")
         _note_ignored((name for name in fixed.unknown if name not in prepared.consumed), watch)
         found = {**fixed.arrays, **given.arrays}
-        missing_near(Given(found, given.unknown), ports, inputs)
+        missing_near(GivenArrays(found, given.unknown), ports, inputs)
         _note_ignored((name for name in given.unknown if name not in prepared.consumed), watch)
         absent = [n for n in range(len(ports)) if n not in found]
         self.given_names = given.names

@@ -19,7 +19,7 @@ from irscope.backends.linking import linker_of, shared_library
 from irscope.backends.llvm_compile import annotated_assembly
 from irscope.backends.loaded_model import LoweredModel
 from irscope.backends.model import lowered, ports_of
-from irscope.backends.standalone import Library
+from irscope.backends.standalone import CompiledLibrary
 from irscope.backends.stopping import may_take_long
 from irscope.backends.targets import Machine
 from irscope.graph import Module, Node
@@ -153,7 +153,7 @@ def _library(emitted: _Emitted, stage: str) -> tuple[str | bytes, str]:
     """The program as a library, and its C header."""
     module, machine = emitted.model.module, emitted.machine.for_files()
     with tempfile.TemporaryDirectory() as folder:
-        library = Library.of(emitted.model.program, machine, Path(folder) if stage != "asm" else None)
+        library = CompiledLibrary.of(emitted.model.program, machine, Path(folder) if stage != "asm" else None)
         header = c_header(library, module.name, *ports_of(module))
         if stage == "asm":
             return library.assembly(), header

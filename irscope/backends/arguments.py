@@ -13,7 +13,7 @@ from irscope.source.budget import require
 
 
 @dataclass(slots=True)
-class Given:
+class GivenArrays:
     """Arrays and their names by port number; ``unknown`` are the names that match no port."""
 
     arrays: dict[int, Array] = field(default_factory=dict)
@@ -21,13 +21,13 @@ class Given:
     names: dict[int, str] = field(default_factory=dict)
 
 
-def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> Given:
+def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> GivenArrays:
     """Match arrays to ports by name, or by ``arg0``, ``arg1``... in order.
 
     Raises UserError for one that does not fit its port, and for two of one port.
     """
     numbers = {f"arg{i}": i for i in range(len(ports))} | {port.name: i for i, port in enumerate(ports)}
-    found = Given()
+    found = GivenArrays()
     for name in arrays:
         number = numbers.get(name)
         if number is None:
@@ -49,8 +49,6 @@ def fitted(array: Array, port: Port, what: str) -> Array:
                         _shape_help(array, port))
     if array.dtype == wanted:
         return array
-    if not wanted.isnative and array.dtype == wanted.newbyteorder():
-        return array.astype(wanted)
     if array.dtype.newbyteorder("=") == wanted:
         return array.astype(wanted)
     if wanted.isbuiltin != 1 and array.dtype.kind in "uV" and array.dtype.itemsize == wanted.itemsize:
@@ -59,7 +57,7 @@ def fitted(array: Array, port: Port, what: str) -> Array:
                     f"convert it: array.astype({_numpy_word(wanted)})")
 
 
-def missing_near(given: Given, ports: Sequence[Port], arrays: Iterable[str]) -> None:
+def missing_near(given: GivenArrays, ports: Sequence[Port], arrays: Iterable[str]) -> None:
     """Raise UserError when an array that matches no port has nearly the name of a port without an array."""
     absent = [port.name for number, port in enumerate(ports) if number not in given.arrays]
     for name in given.unknown:
@@ -90,7 +88,7 @@ def draw_weight(port: Port, seed: int, number: int) -> Array:
     array = draw(port, seed, number)
     if not port.dtype.is_float:
         return array
-    flat, fan_in = array.reshape(-1), np.sqrt(_size(port.shape[1:]))
+    flat, fan_in = array.reshape(-1), np.sqrt(prod(port.shape[1:]))
     for at in range(0, flat.size, BLOCK):
         wide = flat[at:at + BLOCK].astype(np.float64)
         flat[at:at + BLOCK] = wide / fan_in if array.ndim >= 2 else 0.5 + 0.1 * np.abs(wide)
@@ -123,15 +121,8 @@ def _numpy_word(dtype: Any) -> str:
 
 
 def _shape_help(array: Array, port: Port) -> str:
-    if array.size == _size(port.shape):
+    if array.size == prod(port.shape):
         return f"array.reshape({tuple(port.shape)}) has the same elements"
     if array.ndim == len(port.shape):
         return f"--shape {port.name}={','.join(map(str, array.shape))} binds the shape, where the text leaves it open"
     return ""
-
-
-def _size(shape: Sequence[int]) -> int:
-    total = 1
-    for n in shape:
-        total *= n
-    return total

@@ -9,8 +9,8 @@ Entries are machine code that is executed, so they are trusted only when
 * the entry is a regular file, and neither a link nor a pipe: it is opened without following or waiting;
 * the digest in it matches its content and its own name, so that an entry copied from another key is rejected.
 
-An entry that fails a check is treated as absent, and recompiled; :attr:`Entry.fault` says why. The oldest entries are removed when there
-are too many. A cache that cannot be written is no error: it only costs time.
+An entry that fails a check is treated as absent, and recompiled; :attr:`CacheEntry.fault` says why. The oldest entries are removed when
+there are too many. A cache that cannot be written is no error: it only costs time.
 """
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ import stat
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.lazy import Array, np
+from irscope.lazy import Array
+from irscope.lower.memory import aligned_bytes
 from irscope.source.budget import require
 
 _MAGIC = b"irscope-object-2\n"
@@ -53,10 +55,7 @@ def folder() -> Path | None:
         return None
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME")
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     try:
         return Path(base) / "irscope" if base else Path.home() / ".cache" / "irscope"
     except RuntimeError:  # no home directory
@@ -91,27 +90,27 @@ def _foreign(found: os.stat_result) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """An entry: its bytes as an array whose first one is at a multiple of 64, or None, and why an existing one is rejected, after "it"."""
 
     content: Array | None = None
     fault: str = ""
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> CacheEntry:
     """Read an entry. Nothing of it is interpreted before owner, mode and digest are verified."""
     place = folder()
     if place is None or distrust(place):
-        return Entry()  # :func:`refusal` reports the folder
+        return CacheEntry()  # :func:`refusal` reports the folder
     fault = distrust(place / name[:2])
     if fault:
-        return Entry(fault=f"is in a folder that {fault}")
+        return CacheEntry(fault=f"is in a folder that {fault}")
     try:
         return _verified(name, place / name[:2] / name)
     except FileNotFoundError:
-        return Entry()
+        return CacheEntry()
     except OSError as error:  # a link, among others
-        return Entry(fault=f"cannot be opened as a regular file: {error.strerror or error}")
+        return CacheEntry(fault=f"cannot be opened as a regular file: {error.strerror or error}")
 
 
 def read(name: str) -> bytes | None:
@@ -120,37 +119,30 @@ def read(name: str) -> bytes | None:
     return None if content is None else content.tobytes()
 
 
-def _verified(name: str, path: Path) -> Entry:
+def _verified(name: str, path: Path) -> CacheEntry:
     """The content of a trusted regular file whose digest fits. Raises OSError."""
     handle = os.open(path, _OPEN)
     try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            return Entry(fault="is not a regular file")
+            return CacheEntry(fault="is not a regular file")
         foreign = _foreign(found)
         if foreign:
-            return Entry(fault=foreign)
+            return CacheEntry(fault=foreign)
         if found.st_size > LARGEST:
-            return Entry(fault="is larger than the whole cache")
+            return CacheEntry(fault="is larger than the whole cache")
         with os.fdopen(handle, "rb", closefd=False) as file:
             head = file.read(len(_MAGIC) + _DIGEST)
             size = found.st_size - len(head)
             if head[:len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _DIGEST:
-                return Entry(fault="is not an entry of this version of irscope")
+                return CacheEntry(fault="is not an entry of this version of irscope")
             require(size, "an entry of the cache")
-            content = _aligned(size)
+            content = aligned_bytes(size)  # as vector loads of constants expect
             if file.readinto(content.data) != size or _digest(name, [content.data]) != head[len(_MAGIC):]:
-                return Entry(fault="is damaged, or an entry of another key")
-            return Entry(content)
+                return CacheEntry(fault="is damaged, or an entry of another key")
+            return CacheEntry(content)
     finally:
         os.close(handle)
-
-
-def _aligned(size: int) -> Array:
-    """Uninitialised bytes that begin at a multiple of 64, as vector loads of constants expect."""
-    memory = np.empty(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start:start + size]
 
 
 Content = bytes | memoryview
@@ -179,10 +171,8 @@ def write(name: str, *pieces: Content) -> bool:
         if name.startswith("00") or sum(map(_bytes_of, pieces)) >= LARGE:  # of small entries one in 256 checks the size
             prune(place)
     except OSError:
-        try:
+        with suppress(OSError):
             os.unlink(temporary)
-        except OSError:
-            pass
         return False
     return True
 
@@ -200,11 +190,9 @@ def prune(place: Path, limit: int = LARGEST) -> None:
     for _, size, path in sorted(entries, key=lambda entry: entry[0]):
         if total <= limit:
             return
-        try:
+        with suppress(OSError):
             path.unlink()
             total -= size
-        except OSError:
-            pass
 
 
 _DIGEST = 16

@@ -24,6 +24,7 @@ from irscope.backends.object_code import MAIN, ObjectCode
 from irscope.backends.stopping import STOP, Stopper
 from irscope.graph import DType
 from irscope.lazy import Array, LazyModule, np
+from irscope.lower.memory import address, aligned_bytes
 from irscope.lower.program import Program, Slot
 from irscope.source.budget import require
 
@@ -216,25 +217,6 @@ class BoundCall:
         self._run(self._in, self._out)
 
 
-def address(array: Array) -> int:
-    """The address of an array's first element."""
-    try:
-        return int(ctypes.addressof(_first_byte(array)))  # four times faster than the interface, which builds a dictionary
-    except (TypeError, ValueError):  # it is read-only or empty, or its element type is not numpy's own
-        place: int = array.__array_interface__["data"][0]
-        return place
-
-
-_first_byte: Any = ctypes.c_char.from_buffer
-
-
-def aligned_bytes(count: int, zero: bool = False) -> Array:
-    """Bytes aligned to 64."""
-    memory = (np.zeros if zero else np.empty)(count + 64, dtype=np.uint8)
-    start = -address(memory) % 64
-    return memory[start:start + count]
-
-
 def aligned_empty(dtype: object, shape: tuple[int, ...]) -> Array:
     """An uninitialised array aligned to 64 bytes."""
     return placed_empty(dtype, shape)[0]
@@ -242,10 +224,7 @@ def aligned_empty(dtype: object, shape: tuple[int, ...]) -> Array:
 
 def placed_empty(dtype: Any, shape: tuple[int, ...]) -> tuple[Array, int]:
     """Such an array, and the address of its first element."""
-    size = dtype.itemsize
-    for n in shape:
-        size *= n
-    memory = np.empty(size + 64, dtype=np.uint8)
+    memory = np.empty(dtype.itemsize * prod(shape) + 64, dtype=np.uint8)
     begin = address(memory)
     start = -begin % 64
     return np.ndarray(shape, dtype, memory, start), begin + start

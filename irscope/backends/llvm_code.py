@@ -143,12 +143,11 @@ class Code:
         outer.lines.append(ahead.lines)
         self.regions.append(CodeRegion(InsertionPoint([], label), ahead, conditional))
 
-    def leave(self) -> CodeRegion:
-        """Close the innermost region and return it."""
+    def leave(self) -> None:
+        """Close the innermost region."""
         region = self.regions.pop()
         if region.before is not None:
             self.regions[-1].place.label = region.before.label  # a rare branch may have split the block before
-        return region
 
     def text(self) -> list[str]:
         """All lines, including nested ones, in order."""

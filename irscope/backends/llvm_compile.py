@@ -122,9 +122,8 @@ def _target_machine(machine: Machine, speed: int) -> Any:
 
 def _new_target_machine(machine: Machine, speed: int) -> Any:
     llvm = _llvm()
-    target = llvm.Target.from_triple(machine.triple)
     how = {"jit": True} if machine.jit else {"jit": False, "reloc": "pic", "codemodel": "small"}
-    return target.create_target_machine(cpu=machine.cpu, features=machine.features, opt=speed, **how)
+    return llvm.Target.from_triple(machine.triple).create_target_machine(cpu=machine.cpu, features=machine.features, opt=speed, **how)
 
 
 def _module(text: str, machine: Machine) -> Any:

@@ -14,6 +14,7 @@ from irscope.backends.llvm_integer import cut
 from irscope.backends.llvm_lanes import Lanes
 from irscope.backends.llvm_types import Target, register, splat_text, suffix, vector
 from irscope.graph import DTYPES, DType
+from irscope.lower.expressions import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def _saturate(code: Code, x: str, source: DType, to: DType, lanes: int) -> str:
     name = f"@llvm.{word}.sat.{suffix(f'i{8 * to.storage}', lanes)}.{suffix('float' if source is _F32 else 'double', lanes)}"
     out = code.call(element, name, (kind, x))
     if to.bits < 8:
-        low, high = (-(1 << (to.bits - 1)), (1 << (to.bits - 1)) - 1) if to.kind == "int" else (0, (1 << to.bits) - 1)
+        low, high = limits(to)
         sign = "s" if to.kind == "int" else "u"
         short = suffix("i8", lanes)
         out = code.call(element, f"@llvm.{sign}min.{short}", (element, out), (element, splat_text(str(high), "i8", lanes)))
@@ -163,8 +164,6 @@ def _magnitude(v: Lanes, magnitude: str, form: FloatFormat) -> str:
     even = v.int("and", v.int("lshr", magnitude, v.ic(drop)), v.ic(1))
     rounded = v.int("add", v.int("add", magnitude, v.ic((1 << (drop - 1)) - 1)), even)
     normal = v.int("sub", v.int("lshr", rounded, v.ic(drop)), v.ic((127 - form.bias) << form.mantissa))
-    if form.bias >= 127:
-        return normal
     anchor = 2.0 ** (1 - form.bias - form.mantissa + 23)
     denormal = v.int("sub", v.bits_of(v.add(v.float_of(magnitude), v.c(anchor))), v.bits_of(v.c(anchor)))
     return v.isel(v.icmp("ult", magnitude, v.ic((128 - form.bias) << 23)), denormal, normal)

@@ -31,17 +31,14 @@ def denormals(triple: str) -> Denormals:
             ("  store i32 %fp.before, ptr %fp.at", "  call void @llvm.x86.sse.ldmxcsr(ptr %fp.at)"),
         )
     if triple.startswith(("aarch64", "arm64")):
-        return Denormals(
-            ("declare i64 @llvm.aarch64.get.fpcr()", "declare void @llvm.aarch64.set.fpcr(i64)"),
-            ("  %fp.before = call i64 @llvm.aarch64.get.fpcr()", f"  %fp.off = or i64 %fp.before, {_ARM_FLUSH}",
-             "  call void @llvm.aarch64.set.fpcr(i64 %fp.off)"),
-            ("  call void @llvm.aarch64.set.fpcr(i64 %fp.before)",),
-        )
-    if triple.startswith("arm"):
-        return Denormals(
-            ("declare i32 @llvm.arm.get.fpscr()", "declare void @llvm.arm.set.fpscr(i32)"),
-            ("  %fp.before = call i32 @llvm.arm.get.fpscr()", f"  %fp.off = or i32 %fp.before, {_ARM_FLUSH}",
-             "  call void @llvm.arm.set.fpscr(i32 %fp.off)"),
-            ("  call void @llvm.arm.set.fpscr(i32 %fp.before)",),
-        )
-    return Denormals()
+        return _arm("i64", "aarch64", "fpcr")
+    return _arm("i32", "arm", "fpscr") if triple.startswith("arm") else Denormals()
+
+
+def _arm(kind: str, family: str, control: str) -> Denormals:
+    read, write = f"{kind} @llvm.{family}.get.{control}()", f"void @llvm.{family}.set.{control}"
+    return Denormals(
+        (f"declare {read}", f"declare {write}({kind})"),
+        (f"  %fp.before = call {read}", f"  %fp.off = or {kind} %fp.before, {_ARM_FLUSH}", f"  call {write}({kind} %fp.off)"),
+        (f"  call {write}({kind} %fp.before)",),
+    )

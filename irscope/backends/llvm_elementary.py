@@ -8,18 +8,21 @@ or the exact ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from irscope.backends.llvm_coefficients import COEFFICIENTS
 from irscope.backends.llvm_lanes import Lanes
 
-_LN2 = {32: (0.693145752, 1.42860677e-6), 64: (6.93147180369123816490e-01, 1.90821492927058770002e-10)}
+LN2 = {32: (0.693145752, 1.42860677e-6), 64: (6.93147180369123816490e-01, 1.90821492927058770002e-10)}
 """ln 2 in two parts, the first with enough trailing zeros that its multiples are exact."""
 
 _BIAS = {32: 127, 64: 1023}
 _MANTISSA = {32: 23, 64: 52}
 _MAGIC = {32: 12582912.0, 64: 6755399441055744.0}
 """1.5 * 2**mantissa: adding it rounds to an integer, which is then in the low bits."""
+
+HALF_PI = {32: (1.57079637050628662109375, -4.37113900018624283e-8), 64: (1.5707963267948966, 6.123233995736766e-17)}
+"""pi/2 in two parts."""
 
 Rule = Callable[[Lanes, str], str]
 
@@ -32,10 +35,16 @@ def coefficients(v: Lanes, name: str) -> tuple[float, ...]:
 
 def reduced(v: Lanes, x: str) -> tuple[str, str, str]:
     """``x = n ln 2 + r``: the remainder, n as a float, and the float that has n in its low bits."""
-    high, low = _LN2[v.bits]
-    shifted = v.fma(x, v.c(math.log2(math.e)), v.c(_MAGIC[v.bits]))
+    return remainder_of(v, x, math.log2(math.e), LN2[v.bits])
+
+
+def remainder_of(v: Lanes, x: str, inverse: float, parts: Sequence[float]) -> tuple[str, str, str]:
+    """The same for any period, given by its inverse and as a sum of parts."""
+    shifted = v.fma(x, v.c(inverse), v.c(_MAGIC[v.bits]))
     n = v.sub(shifted, v.c(_MAGIC[v.bits]))
-    r = v.fma(n, v.c(-low), v.fma(n, v.c(-high), x))
+    r = x
+    for part in parts:
+        r = v.fma(n, v.c(-part), r)
     return r, n, shifted
 
 
@@ -122,25 +131,26 @@ def log_of_mantissa(v: Lanes, f: str) -> str:
     return v.sub(f, v.sub(half, v.mul(s, v.add(half, rest))))
 
 
-def log(v: Lanes, x: str) -> str:
+def split_any(v: Lanes, x: str) -> tuple[str, str]:
+    """The same of any positive x."""
     tiny, up = (2.0 ** -126, 23) if v.bits == 32 else (2.0 ** -1022, 52)
     small = v.lt(x, v.c(tiny))
     m, e = split(v, v.sel(small, v.mul(x, v.c(2.0 ** up)), x))
-    e = v.sel(small, v.sub(e, v.c(float(up))), e)
+    return m, v.sel(small, v.sub(e, v.c(float(up))), e)
+
+
+def log(v: Lanes, x: str) -> str:
+    m, e = split_any(v, x)
     out = joined(v, e, log_of_mantissa(v, v.sub(m, v.c(1.0))))
-    return _log_specials(v, x, out)
+    out = v.sel(v.eq(x, v.c(math.inf)), x, out)
+    out = v.sel(v.eq(x, v.c(0.0)), v.c(-math.inf), out)
+    return v.sel(v.fcmp("ult", x, v.c(0.0)), v.c(math.nan), out)
 
 
 def joined(v: Lanes, e: str, part: str) -> str:
     """``e * ln 2 + part``."""
-    high, low = _LN2[v.bits]
+    high, low = LN2[v.bits]
     return v.fma(e, v.c(high), v.fma(e, v.c(low), part))
-
-
-def _log_specials(v: Lanes, x: str, out: str) -> str:
-    out = v.sel(v.eq(x, v.c(math.inf)), x, out)
-    out = v.sel(v.eq(x, v.c(0.0)), v.c(-math.inf), out)
-    return v.sel(v.fcmp("ult", x, v.c(0.0)), v.c(math.nan), out)
 
 
 def log1p(v: Lanes, x: str) -> str:
@@ -230,22 +240,24 @@ def arcsine_core(v: Lanes, a: str) -> str:
     return v.fma(v.mul(a, z), v.poly(z, *coefficients(v, "asin")), a)
 
 
-def asin(v: Lanes, x: str) -> str:
+def _arcsine(v: Lanes, x: str) -> tuple[str, str, str]:
+    """Whether |x| is above 1/2, the root that then replaces it, and the arc sine of the one or the other."""
     a = v.abs(x)
     far = v.gt(a, v.c(0.5))
     root = v.sqrt(v.mul(v.c(0.5), v.sub(v.c(1.0), a)))
-    p = arcsine_core(v, v.sel(far, root, a))
-    high, low = _HALF_PI[v.bits]
+    return far, root, arcsine_core(v, v.sel(far, root, a))
+
+
+def asin(v: Lanes, x: str) -> str:
+    far, _, p = _arcsine(v, x)
+    high, low = HALF_PI[v.bits]
     reflected = v.add(v.sub(v.c(high), v.add(p, p)), v.c(low))
     return v.copysign(v.sel(far, reflected, p), x)
 
 
 def acos(v: Lanes, x: str) -> str:
-    a = v.abs(x)
-    far = v.gt(a, v.c(0.5))
-    root = v.sqrt(v.mul(v.c(0.5), v.sub(v.c(1.0), a)))
-    p = arcsine_core(v, v.sel(far, root, a))
-    high, low = _HALF_PI[v.bits]
+    far, root, p = _arcsine(v, x)
+    high, low = HALF_PI[v.bits]
     double = v.add(p, p)
     negative = v.lt(x, v.c(0.0))
     outside = v.sel(negative, v.add(v.sub(v.c(2 * high), double), v.c(2 * low)), double)
@@ -254,16 +266,13 @@ def acos(v: Lanes, x: str) -> str:
     return v.sel(v.isnan(root), root, out)
 
 
-_HALF_PI = {32: (1.57079637050628662109375, -4.37113900018624283e-8), 64: (1.5707963267948966, 6.123233995736766e-17)}
-
-
 def arctangent_core(v: Lanes, top: str, below: str) -> str:
     """atan(top / below) for 0 <= top <= below: one division, at 45 degrees where the quotient is large."""
     far = v.gt(top, v.mul(below, v.c(math.tan(math.pi / 8))))
     t = v.div(v.sel(far, v.sub(top, below), top), v.sel(far, v.add(top, below), below))
     z = v.mul(t, t)
     p = v.fma(v.mul(t, z), v.poly(z, *coefficients(v, "atan")), t)
-    high, low = _HALF_PI[v.bits]
+    high, low = HALF_PI[v.bits]
     return v.add(p, v.sel(far, v.add(v.c(high / 2), v.mul(v.c(low), v.c(0.5))), v.c(0.0)))
 
 
@@ -273,7 +282,7 @@ def atan(v: Lanes, x: str) -> str:
     infinite = v.eq(a, v.c(math.inf))
     finite = v.sel(infinite, v.c(1.0), a)
     flat = arctangent_core(v, v.sel(steep, v.sel(infinite, v.c(0.0), v.c(1.0)), a), v.sel(steep, finite, v.c(1.0)))
-    high, low = _HALF_PI[v.bits]
+    high, low = HALF_PI[v.bits]
     return v.copysign(v.sel(steep, v.add(v.sub(v.c(high), flat), v.c(low)), flat), x)
 
 

@@ -41,15 +41,13 @@ class KernelText:
     phases: list[Phase]
     scratch: int
     parameters: int
-    notes: dict[str, str] = field(default_factory=dict)
 
 
 def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None, stops: bool = False) -> KernelText:
     """Emit a kernel for a target. ``alignments`` are those that the calls really guarantee for each parameter, where these may be less
     than the buffers declare. ``stops``: long loops poll for a request to stop."""
     aligned = {b: b.align for b in kernel.buffers}
-    for buffer, alignment in zip(kernel.params(), alignments or ()):
-        aligned[buffer] = min(buffer.align, alignment)
+    aligned |= {b: min(b.align, alignment) for b, alignment in zip(kernel.params(), alignments or ())}
     offsets, scratch = _scratch_places(kernel)
     module = _Module(kernel, target, aligned, offsets, looking(kernel) if stops else {})
     functions, phases = [], []

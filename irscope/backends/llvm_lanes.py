@@ -1,4 +1,4 @@
-"""Shorthand for the instructions of one float width, on whole vectors: conversions and mathematics are written with it."""
+"""Shorthand for the instructions on vectors of one type: conversions and mathematics are written with it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -8,12 +8,42 @@ from irscope.backends.llvm_types import float_text, splat_text, suffix, vector
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
-    """``element`` is ``float`` or ``double``; integers have the same width. Values are names."""
+class Instructions:
+    """Instructions on ``lanes`` values of the LLVM type ``element``. Values are names."""
 
     code: Code
     element: str
     lanes: int
+
+    @property
+    def kind(self) -> str:
+        return vector(self.element, self.lanes)
+
+    @property
+    def pkind(self) -> str:
+        return vector("i1", self.lanes)
+
+    @property
+    def short(self) -> str:
+        return suffix(self.element, self.lanes)
+
+    def bin(self, word: str, x: str, y: str) -> str:
+        return self.code.pure(f"{word} {self.kind} {x}, {y}", x, y)
+
+    def sel(self, condition: str, x: str, y: str) -> str:
+        return self.code.pure(f"select {self.pkind} {condition}, {self.kind} {x}, {self.kind} {y}", condition, x, y)
+
+    def either(self, x: str, y: str) -> str:
+        return self.code.pure(f"or {self.pkind} {x}, {y}", x, y)
+
+    def intrinsic(self, name: str, *args: str) -> str:
+        return self.code.call(self.kind, f"@llvm.{name}.{self.short}", *((self.kind, a) for a in args))
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes(Instructions):
+    """``element`` is ``float`` or ``double``; integers have the same width."""
+
     has_fma: bool = True
     avx512: bool = False
 
@@ -26,16 +56,8 @@ class Lanes:
         return f"i{self.bits}"
 
     @property
-    def kind(self) -> str:
-        return vector(self.element, self.lanes)
-
-    @property
     def ikind(self) -> str:
         return vector(self.integer, self.lanes)
-
-    @property
-    def pkind(self) -> str:
-        return vector("i1", self.lanes)
 
     # ---- constants
 
@@ -48,20 +70,17 @@ class Lanes:
 
     # ---- floats
 
-    def _float(self, word: str, x: str, y: str) -> str:
-        return self.code.pure(f"{word} {self.kind} {x}, {y}", x, y)
-
     def add(self, x: str, y: str) -> str:
-        return self._float("fadd", x, y)
+        return self.bin("fadd", x, y)
 
     def sub(self, x: str, y: str) -> str:
-        return self._float("fsub", x, y)
+        return self.bin("fsub", x, y)
 
     def mul(self, x: str, y: str) -> str:
-        return self._float("fmul", x, y)
+        return self.bin("fmul", x, y)
 
     def div(self, x: str, y: str) -> str:
-        return self._float("fdiv", x, y)
+        return self.bin("fdiv", x, y)
 
     def neg(self, x: str) -> str:
         return self.code.pure(f"fneg {self.kind} {x}", x)
@@ -85,9 +104,6 @@ class Lanes:
         spread = self.mul(x, self.c(4097.0 if self.bits == 32 else 134217729.0))
         high = self.sub(spread, self.sub(spread, x))
         return high, self.sub(x, high)
-
-    def intrinsic(self, name: str, *args: str) -> str:
-        return self.code.call(self.kind, f"@llvm.{name}.{suffix(self.element, self.lanes)}", *((self.kind, a) for a in args))
 
     def abs(self, x: str) -> str:
         return self.intrinsic("fabs", x)
@@ -116,7 +132,7 @@ class Lanes:
     # ---- comparisons and choice
 
     def fcmp(self, word: str, x: str, y: str) -> str:
-        return self.code.pure(f"fcmp {word} {self.kind} {x}, {y}", x, y)
+        return self.bin(f"fcmp {word}", x, y)
 
     def lt(self, x: str, y: str) -> str:
         return self.fcmp("olt", x, y)
@@ -130,20 +146,14 @@ class Lanes:
     def isnan(self, x: str) -> str:
         return self.fcmp("uno", x, x)
 
-    def sel(self, condition: str, x: str, y: str) -> str:
-        return self.code.pure(f"select {self.pkind} {condition}, {self.kind} {x}, {self.kind} {y}", condition, x, y)
-
     def icmp(self, word: str, x: str, y: str) -> str:
-        return self.code.pure(f"icmp {word} {self.ikind} {x}, {y}", x, y)
+        return self.int(f"icmp {word}", x, y)
 
     def isel(self, condition: str, x: str, y: str) -> str:
         return self.code.pure(f"select {self.pkind} {condition}, {self.ikind} {x}, {self.ikind} {y}", condition, x, y)
 
     def both(self, x: str, y: str) -> str:
         return self.code.pure(f"and {self.pkind} {x}, {y}", x, y)
-
-    def either(self, x: str, y: str) -> str:
-        return self.code.pure(f"or {self.pkind} {x}, {y}", x, y)
 
     def differ(self, x: str, y: str) -> str:
         return self.code.pure(f"xor {self.pkind} {x}, {y}", x, y)

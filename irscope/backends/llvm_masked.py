@@ -20,7 +20,8 @@ Constant masks are therefore emitted as constants (:func:`constant`), also where
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from irscope.backends.llvm_code import Code
@@ -106,28 +107,24 @@ def _lane_store(code: Code, run: LaneRun, value: str, lane: int) -> str:
 def _load_when(code: Code, run: LaneRun, mask: str) -> str:
     """A one-lane load under a condition; 0 where it does not hold."""
     before = code.regions[-1].place.label
-    take, join = code.label(), code.label()
-    _open(code, mask, take, join)
-    read = code.result(f"load {run.element}, ptr {run.pointer}, align {min(run.alignment, 64)}")
-    _close(code, join)
+    with _when(code, mask) as take:
+        read = code.result(f"load {run.element}, ptr {run.pointer}, align {min(run.alignment, 64)}")
     return code.result(f"phi {run.element} [ {'0.0' if run.element in ('float', 'double') else '0'}, %{before} ], [ {read}, %{take} ]")
 
 
 def _store_when(code: Code, line: str, mask: str) -> None:
     """A one-lane store under a condition. The operands of ``line`` are computed before the branch."""
-    take, join = code.label(), code.label()
-    _open(code, mask, take, join)
-    code.effect(line)
-    _close(code, join)
+    with _when(code, mask):
+        code.effect(line)
 
 
-def _open(code: Code, mask: str, take: str, join: str) -> None:
+@contextmanager
+def _when(code: Code, mask: str) -> Iterator[str]:
+    """A branch around lines; yields the label of their block."""
+    take, join, place = code.label(), code.label(), code.regions[-1].place
     code.effect(f"br i1 {mask}, label %{take}, label %{join}")
-    code.regions[-1].place.lines.append(f"{take}:")
-
-
-def _close(code: Code, join: str) -> None:
-    place = code.regions[-1].place
+    place.lines.append(f"{take}:")
+    yield take
     code.effect(f"br label %{join}")
     place.lines.append(f"{join}:")
     place.label = join

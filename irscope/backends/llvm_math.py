@@ -26,12 +26,6 @@ def operation(v: Lanes, x: Expr, names: list[str], flags: str, precision: str) -
     return special(v, x, names, flags) if special is not None else _RULES[op](v, *names)
 
 
-def constant_of(x: Expr) -> float | None:
-    """The value that every lane has, when it is known."""
-    plain = x.args[0] if x.op == "splat" else x
-    return float(plain.value) if plain.op == "const" and plain.lanes == 1 else None
-
-
 def extreme(code: Code, name: str, element: str, lanes: int, x: str, y: str) -> str:
     """The exact maximum or minimum: NaN where either is NaN, and -0 below +0."""
     v = Lanes(code, element, lanes)
@@ -41,9 +35,9 @@ def extreme(code: Code, name: str, element: str, lanes: int, x: str, y: str) -> 
 def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
     """With a constant that is not NaN it takes one comparison, and one addition where the constant is zero."""
     op, (x, y) = expr.op, names
-    bound = constant_of(expr.args[1])
+    bound = expr.args[1].uniform
     if bound is None:
-        bound = constant_of(expr.args[0])
+        bound = expr.args[0].uniform
         x, y = y, x
     if bound is None or math.isnan(bound) or (bound == 0.0 and (math.copysign(1.0, bound) < 0) == (op == "max")):
         return extreme(v.code, op, v.element, v.lanes, *names)
@@ -55,7 +49,7 @@ def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
 
 
 def _divide(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
-    (x, y), known = names, constant_of(expr.args[1])
+    (x, y), known = names, expr.args[1].uniform
     if known is not None and known != 0.0 and math.isfinite(known):
         mantissa, exponent = math.frexp(known)
         if abs(mantissa) == 0.5 and abs(exponent) < 100:
@@ -69,37 +63,28 @@ def _sign(v: Lanes, x: str) -> str:
 
 
 def _power(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
-    simple = _simple_power(v, names[0], constant_of(expr.args[1]))
-    return simple if simple is not None else power(v, *names)
+    simple = _POWERS.get(expr.args[1].uniform)
+    return simple(v, names[0]) if simple is not None else power(v, *names)
 
 
-def _simple_power(v: Lanes, x: str, exponent: float | None) -> str | None:
-    """Powers that a product or a quotient computes, within one or two roundings."""
-    if exponent == 1.0:
-        return x
-    if exponent == 2.0:
-        return v.mul(x, x)
-    if exponent == 3.0:
-        return v.mul(v.mul(x, x), x)
-    if exponent == 4.0:
-        square = v.mul(x, x)
-        return v.mul(square, square)
-    if exponent == -1.0:
-        return v.div(v.c(1.0), x)
-    if exponent == -2.0:
-        return v.div(v.c(1.0), v.mul(x, x))
-    if exponent == 0.5:
-        # The power of -0 is +0, and of -inf +inf.
-        root = v.sqrt(v.add(x, v.c(0.0)))
-        return v.sel(v.eq(x, v.c(-math.inf)), v.c(math.inf), root)
-    return None
+def _root(v: Lanes, x: str) -> str:
+    """The power of -0 is +0, and of -inf +inf."""
+    root = v.sqrt(v.add(x, v.c(0.0)))
+    return v.sel(v.eq(x, v.c(-math.inf)), v.c(math.inf), root)
 
 
+_POWERS: dict[float, Callable[[Lanes, str], str]] = {
+    1.0: lambda v, x: x, 2.0: lambda v, x: v.mul(x, x), 3.0: lambda v, x: v.mul(v.mul(x, x), x),
+    4.0: lambda v, x: v.mul(v.mul(x, x), v.mul(x, x)), -1.0: lambda v, x: v.div(v.c(1.0), x),
+    -2.0: lambda v, x: v.div(v.c(1.0), v.mul(x, x)), 0.5: _root,
+}
+"""Powers that a product or a quotient computes, within one or two roundings, by the exponent."""
 _ARITHMETIC = frozenset(("add", "sub", "mul"))
 _BY_OPERANDS: dict[str, Callable[[Lanes, Expr, list[str], str], str]] = {"div": _divide, "max": _extreme, "min": _extreme, "pow": _power}
 """Operations that simplify where an operand is a constant."""
 _RULES: dict[str, Callable[..., str]] = {
     **llvm_elementary.RULES, "sin": sine, "cos": cosine, "tan": tangent, "neg": Lanes.neg, "abs": Lanes.abs, "sqrt": Lanes.sqrt,
+    "fma": Lanes.fma,
     "rsqrt": lambda v, x: v.div(v.c(1.0), v.sqrt(x)), "sign": _sign, "scale2": llvm_elementary.scale, "rem": remainder,
     "atan2": arctangent2,
     "floor": lambda v, x: v.intrinsic("floor", x), "ceil": lambda v, x: v.intrinsic("ceil", x),

@@ -27,7 +27,7 @@ def power(v: Lanes, x: str, y: str) -> str:
     # The logarithm of 0 and of infinity is corrected here: the sign of y decides.
     up = v.gt(y, v.c(0.0))
     large = v.eq(v.abs(x), v.c(math.inf))
-    grows = v.code.pure(f"xor {v.pkind} {up}, {large}", up, large)  # 0**positive and inf**negative vanish
+    grows = v.differ(up, large)  # 0**positive and inf**negative vanish
     edge = v.sel(grows, v.c(0.0), v.c(math.inf))
     out = v.sel(zero_or_infinite, v.sel(v.isnan(y), y, edge), magnitude)
     out = v.sel(v.both(negative, odd), v.neg(out), out)
@@ -86,9 +86,7 @@ def _double_power(v: Lanes, a: str, y: str) -> str:
 
 def _logarithm(v: Lanes, a: str) -> Two:
     """log a for a > 0: 2 artanh(s) + e ln 2 with s = f / (2 + f)."""
-    small = v.lt(a, v.c(2.0 ** -1022))
-    m, e = elementary.split(v, v.sel(small, v.mul(a, v.c(2.0 ** 52)), a))
-    e = v.sel(small, v.sub(e, v.c(52.0)), e)
+    m, e = elementary.split_any(v, a)
     f = v.sub(m, v.c(1.0))
     below, lost = _sum(v, v.c(2.0), f)
     s = v.div(f, below)
@@ -106,7 +104,7 @@ def _logarithm(v: Lanes, a: str) -> Two:
     high, low = _sum(v, double, tail[0])
     low = v.add(low, v.add(tail[1], v.add(s_low, s_low)))
     # e ln 2 is exact in its first part; where e is 0 it is the smaller term, and exactly 0.
-    ln_high, ln_low = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+    ln_high, ln_low = elementary.LN2[64]
     power = v.mul(e, v.c(ln_high))
     total = v.add(power, high)
     back = v.sub(total, power)
@@ -127,7 +125,7 @@ def arctangent2(v: Lanes, y: str, x: str) -> str:
     enlarge = v.sel(v.lt(below, v.c(2.0 ** (digits - largest))), v.c(2.0 ** digits), v.c(1.0))
     factor = v.sel(v.gt(below, v.c(2.0 ** largest)), v.c(0.25), enlarge)
     angle = elementary.arctangent_core(v, v.mul(top, factor), v.mul(below, factor))
-    high, low = (1.57079637050628662109375, -4.37113900018624283e-8) if v.bits == 32 else (1.5707963267948966, 6.123233995736766e-17)
+    high, low = elementary.HALF_PI[v.bits]
     angle = v.sel(steep, v.add(v.sub(v.c(high), angle), v.c(low)), angle)
     left = v.icmp("slt", v.bits_of(x), v.ic(0))
     angle = v.sel(left, v.add(v.sub(v.c(2 * high), angle), v.c(2 * low)), angle)

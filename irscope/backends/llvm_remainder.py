@@ -13,22 +13,18 @@ def remainder(v: Lanes, x: str, y: str) -> str:
     if v.lanes == 1:
         return v.code.call(v.element, name, (v.element, x), (v.element, y))
     wide = f"@irs.fmod.v{v.lanes}{v.integer}"
-    v.code.helpers.setdefault(wide, lanewise(wide, name, v.element, v.lanes, 2))
+    v.code.helpers.setdefault(wide, lanewise(wide, name, v.element, v.lanes))
     return v.code.call(v.kind, wide, (v.kind, x), (v.kind, y))
 
 
-def lanewise(name: str, scalar_name: str, element: str, lanes: int, operands: int) -> str:
-    """A function that calls a scalar one for each lane."""
-    kind = vector(element, lanes)
-    letters = [f"%x{i}" for i in range(operands)]
-    lines = [f"define internal {kind} {name}({', '.join(f'{kind} {x}' for x in letters)}) noinline nounwind {{"]
-    out = "poison"
+def lanewise(name: str, scalar_name: str, element: str, lanes: int) -> str:
+    """A function of two operands that calls a scalar one for each lane."""
+    kind, out = vector(element, lanes), "poison"
+    lines = [f"define internal {kind} {name}({kind} %x0, {kind} %x1) noinline nounwind {{"]
     for lane in range(lanes):
-        for x in letters:
-            lines.append(f"  {x}.{lane} = extractelement {kind} {x}, i64 {lane}")
-        args = ", ".join(f"{element} {x}.{lane}" for x in letters)
-        lines.append(f"  %r{lane} = call {element} {scalar_name}({args})")
-        lines.append(f"  %o{lane} = insertelement {kind} {out}, {element} %r{lane}, i64 {lane}")
+        lines += [f"  %x{i}.{lane} = extractelement {kind} %x{i}, i64 {lane}" for i in (0, 1)]
+        lines += [f"  %r{lane} = call {element} {scalar_name}({element} %x0.{lane}, {element} %x1.{lane})",
+                  f"  %o{lane} = insertelement {kind} {out}, {element} %r{lane}, i64 {lane}"]
         out = f"%o{lane}"
     return "\n".join([*lines, f"  ret {kind} {out}", "}"]) + "\n"
 

@@ -2,32 +2,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from irscope.backends import llvm_masked
-from irscope.backends.llvm_code import Code, InsertionPoint, Lines
+from irscope.backends.llvm_code import Code, CodeRegion, InsertionPoint, Lines
 from irscope.backends.llvm_integer import cut
 from irscope.backends.llvm_masked import LaneRun
 from irscope.backends.llvm_types import register, scalar, splat_text, vector
 from irscope.backends.llvm_values import Name, ValueEmitter
 from irscope.backends.stopping import look
-from irscope.lower.tile import (
-    Assign,
-    Buffer,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Let, Load, Prefetch, Register, Stmt, Store, While
 from irscope.lower.traversal import Visitor, assigned, visits
 
 
@@ -57,10 +42,6 @@ class StatementEmitter(Visitor):
         pointer, _ = self.address(s.buffer, s.index)
         self.code.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.code.effect(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
-
-    @visits(Comment)
-    def comment(self, s: Comment) -> None:
-        """Emits nothing: machine code has no comments."""
 
     # ---- memory
 
@@ -207,28 +188,26 @@ class StatementEmitter(Visitor):
         first = [values.registers[r] for r in carried]
         head, leave = code.label(), code.label()
         condition = code.pure(f"icmp slt i64 {low}, {high}", low, high) if guarded else ""
-        phis, iv = self._open(head, carried)
-        if var is not None:
-            values.names[var] = iv
-        if id(body) in self.looking:
-            self._stop_if_asked(self.looking[id(body)])
-        if begin is not None:
-            begin(iv)
-        self.block(body)
-        following = code.result(f"add nsw i64 {iv}, {step}")
-        again = code.result(f"icmp slt i64 {following}, {high}")
-        code.effect(f"br i1 {again}, label %{head}, label %{leave}")
-        last = [values.registers[r] for r in carried]
-        inner = code.leave()
-        values.leave()
+        with self._region(False, head) as inner:
+            iv, names, phis = self._phis(carried)
+            if var is not None:
+                values.names[var] = iv
+            if id(body) in self.looking:
+                self._stop_if_asked(self.looking[id(body)])
+            if begin is not None:
+                begin(iv)
+            self.block(body)
+            following = code.result(f"add nsw i64 {iv}, {step}")
+            again = code.result(f"icmp slt i64 {following}, {high}")
+            code.effect(f"br i1 {again}, label %{head}, label %{leave}")
+            last = [values.registers[r] for r in carried]
         before, end = _ahead(inner.before), inner.place.label
         place = code.regions[-1].place
         place.lines.append(f"  br i1 {condition}, label %{head}, label %{leave}" if guarded else f"  br label %{head}")
         place.lines += [f"{head}:", inner.place.lines, f"{leave}:"]
-        names = phis[1]
-        phis[0].append(f"  {iv} = phi i64 [ {low}, %{before} ], [ {following}, %{end} ]")
+        phis.append(f"  {iv} = phi i64 [ {low}, %{before} ], [ {following}, %{end} ]")
         for r, name, one, two in zip(carried, names, first, last):
-            phis[0].append(f"  {name} = phi {register(r.dtype, r.lanes)} [ {one}, %{before} ], [ {two}, %{end} ]")
+            phis.append(f"  {name} = phi {register(r.dtype, r.lanes)} [ {one}, %{before} ], [ {two}, %{end} ]")
         place.label = leave
         for r, one, two in zip(carried, first, last):
             if guarded:
@@ -247,11 +226,18 @@ class StatementEmitter(Visitor):
         place.lines += [f"  br i1 {asked}, label %{out}, label %{on}, !prof !9", f"{out}:", "  ret void", f"{on}:"]
         place.label = on
 
-    def _open(self, head: str, carried: list[Register]) -> tuple[tuple[Lines, list[str]], str]:
-        """Begin a loop: its phis are filled at the end."""
+    @contextmanager
+    def _region(self, conditional: bool, label: str) -> Iterator[CodeRegion]:
+        """Open a block of code, whose values are not used behind it."""
+        self.code.enter(conditional, label)
+        self.values.enter()
+        yield self.code.regions[-1]
+        self.code.leave()
+        self.values.leave()
+
+    def _phis(self, carried: list[Register]) -> tuple[str, list[str], Lines]:
+        """Begin a loop: its variable, the registers that it carries, and their phis, which are filled at the end."""
         code, values = self.code, self.values
-        code.enter(False, head)
-        values.enter()
         phis: Lines = []
         code.regions[-1].place.lines.append(phis)
         iv = code.name()
@@ -260,7 +246,7 @@ class StatementEmitter(Visitor):
             code.level[name] = code.depth
         for r, name in zip(carried, names):
             values.registers[r] = name
-        return (phis, names), iv
+        return iv, names, phis
 
     def _settle(self, r: Register, name: str) -> None:
         """After a loop, move a register's value to the enclosing code."""
@@ -274,21 +260,16 @@ class StatementEmitter(Visitor):
         carried = [r for r in assigned([s]) if r in values.registers]
         first = [values.registers[r] for r in carried]
         head, body, leave = code.label(), code.label(), code.label()
-        (phis, names), _ = self._open(head, carried)
-        self.block(s.head)
-        condition = values.one(s.condition)
-        at_exit = [values.registers[r] for r in carried]
-        code.enter(True, body)
-        values.enter()
-        self.block(s.body)
-        code.effect(f"br label %{head}")
-        last = [values.registers[r] for r in carried]
-        arm = code.leave()
-        values.leave()
-        place = code.regions[-1].place
-        place.lines += [f"  br i1 {condition}, label %{body}, label %{leave}", f"{body}:", arm.place.lines]
-        inner = code.leave()
-        values.leave()
+        with self._region(False, head) as inner:
+            _, names, phis = self._phis(carried)
+            self.block(s.head)
+            condition = values.one(s.condition)
+            at_exit = [values.registers[r] for r in carried]
+            with self._region(True, body) as arm:
+                self.block(s.body)
+                code.effect(f"br label %{head}")
+                last = [values.registers[r] for r in carried]
+            inner.place.lines += [f"  br i1 {condition}, label %{body}, label %{leave}", f"{body}:", arm.place.lines]
         before = _ahead(inner.before)
         for r, name, one, two in zip(carried, names, first, last):
             phis.append(f"  {name} = phi {register(r.dtype, r.lanes)} [ {one}, %{before} ], [ {two}, %{arm.place.label} ]")
@@ -310,13 +291,11 @@ class StatementEmitter(Visitor):
             if not statements:
                 continue
             label = code.label()
-            code.enter(True, label)
-            values.enter()
-            self.block(statements)
-            code.effect(f"br label %{join}")
-            after = [values.registers[r] for r in changed]
-            arms.append((label, code.leave().place, after))
-            values.leave()
+            with self._region(True, label) as arm:
+                self.block(statements)
+                code.effect(f"br label %{join}")
+                after = [values.registers[r] for r in changed]
+            arms.append((label, arm.place, after))
             for r, name in zip(changed, before):
                 values.registers[r] = name
         place = code.regions[-1].place
@@ -325,11 +304,11 @@ class StatementEmitter(Visitor):
         yes = labels[0] if s.then else join
         no = (labels[-1] if s.otherwise else join)
         place.lines.append(f"  br i1 {condition}, label %{yes}, label %{no}")
-        for label, arm, _ in arms:
-            place.lines += [f"{label}:", arm.lines]
+        for label, end, _ in arms:
+            place.lines += [f"{label}:", end.lines]
         place.lines.append(f"{join}:")
         place.label = join
-        ways = [(arm.label, after) for _, arm, after in arms]
+        ways = [(end.label, after) for _, end, after in arms]
         if len(ways) == 1:
             ways.append((direct, before))
         for i, r in enumerate(changed):

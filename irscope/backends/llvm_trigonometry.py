@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_coefficients import TWO_OVER_PI, TWO_OVER_PI_BITS
-from irscope.backends.llvm_elementary import coefficients
+from irscope.backends.llvm_elementary import coefficients, remainder_of
 from irscope.backends.llvm_lanes import Lanes
 from irscope.backends.llvm_remainder import lanewise
 
@@ -26,7 +26,6 @@ _SPLIT_PARTS = {
 }
 """The same for machines without fused multiplication: parts with so few bits that their multiples are exact."""
 _TWO_OVER_PI = 0.6366197723675814
-_MAGIC = {32: 12582912.0, 64: 6755399441055744.0}
 
 Finish = Callable[[Lanes, str, str], str]
 
@@ -62,7 +61,7 @@ def _anywhere(v: Lanes, x: str, name: str, finish: Finish) -> str:
     wide = one
     if v.lanes > 1:
         wide = f"@irs.{name}.v{v.lanes}{v.integer}"
-        helpers.setdefault(wide, lanewise(wide, one, v.element, v.lanes, 2))
+        helpers.setdefault(wide, lanewise(wide, one, v.element, v.lanes))
     return v.code.rarely(far, v.kind, wide, ((v.kind, x), (v.kind, quick)), quick)
 
 
@@ -72,11 +71,7 @@ def _limit(v: Lanes) -> float:
 
 def _reduce(v: Lanes, x: str) -> tuple[str, str]:
     """x - n pi/2, between -pi/4 and pi/4, and n. The first step is exact: both terms are multiples of the same small power of two."""
-    shifted = v.fma(x, v.c(_TWO_OVER_PI), v.c(_MAGIC[v.bits]))
-    n = v.sub(shifted, v.c(_MAGIC[v.bits]))
-    r = x
-    for part in (_PARTS if v.has_fma else _SPLIT_PARTS)[v.bits]:
-        r = v.fma(n, v.c(-part), r)
+    r, _, shifted = remainder_of(v, x, _TWO_OVER_PI, (_PARTS if v.has_fma else _SPLIT_PARTS)[v.bits])
     return r, v.bits_of(shifted)
 
 

@@ -19,7 +19,6 @@ class Target:
     """The properties of a target that the text depends on. ``features`` are LLVM's names without the sign."""
 
     triple: str
-    cpu: str
     features: frozenset[str]
 
     @property
@@ -39,13 +38,10 @@ class Target:
 
 def scalar(dtype: DType) -> str:
     """The type of one element in a register."""
-    if dtype.kind == "pred":
-        return "i1"
-    if dtype.name == "f32" or dtype.name == "c64":
-        return "float"
-    if dtype.name == "f64" or dtype.name == "c128":
-        return "double"
-    return f"i{8 * dtype.storage}"
+    return _SCALARS.get(dtype.name) or f"i{8 * dtype.storage}"
+
+
+_SCALARS = {"pred": "i1", "f32": "float", "c64": "float", "f64": "double", "c128": "double"}
 
 
 def register(dtype: DType, lanes: int) -> str:

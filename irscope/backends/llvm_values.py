@@ -6,8 +6,7 @@ from collections.abc import Callable
 from irscope.backends import llvm_convert, llvm_integer, llvm_math
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_lanes import Lanes
-from irscope.backends.llvm_types import Target, constant_text, element_text, float_text, register, scalar, splat_text, suffix, vector
-from irscope.graph import DType
+from irscope.backends.llvm_types import Target, constant_text, float_text, register, scalar, splat_text, suffix, vector
 from irscope.lower.tile import Expr, Register
 
 Name = str | tuple[str, str]  # a complex value has two
@@ -121,17 +120,11 @@ class ValueEmitter:
         return "<" + ", ".join(f"{element} {n}" for n in numbers) + ">"
 
     def _splat(self, x: Expr, names: list[str]) -> str:
-        return self.splat(names[0], scalar(x.dtype), x.lanes)
-
-    def splat(self, name: str, element: str, lanes: int) -> str:
-        """One value in every lane."""
-        if lanes == 1:
-            return name
+        (name,), element, kind = names, scalar(x.dtype), register(x.dtype, x.lanes)
         if not name.startswith("%"):
-            return splat_text(name, element, lanes)
-        kind = vector(element, lanes)
+            return splat_text(name, element, x.lanes)
         first = self.code.pure(f"insertelement {kind} poison, {element} {name}, i64 0", name)
-        return self.code.pure(f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer", first)
+        return self.code.pure(f"shufflevector {kind} {first}, {kind} poison, <{x.lanes} x i32> zeroinitializer", first)
 
     def _select(self, x: Expr, names: list[str]) -> str:
         kind = register(x.dtype, x.lanes)
@@ -145,14 +138,6 @@ class ValueEmitter:
         before, after = register(x.args[0].dtype, x.lanes), register(x.dtype, x.lanes)
         name = names[0] if before == after else self.code.pure(f"bitcast {before} {names[0]} to {after}", names[0])
         return llvm_integer.cut(self.code, name, x.dtype, x.lanes) if x.dtype.is_integer and x.dtype.bits < 8 else name
-
-    def _fma(self, x: Expr, names: list[str]) -> str:
-        element = scalar(x.dtype)
-        kind, short = vector(element, x.lanes), suffix(element, x.lanes)
-        if self.target.fma:
-            return self.code.call(kind, f"@llvm.fma.{short}", *((kind, n) for n in names))
-        product = self.code.pure(f"fmul {kind} {names[0]}, {names[1]}", names[0], names[1])
-        return self.code.pure(f"fadd {kind} {product}, {names[2]}", product, names[2])
 
     def _shuffle(self, x: Expr, names: list[str]) -> str:
         kind = register(x.args[0].dtype, x.args[0].lanes)
@@ -207,13 +192,8 @@ class ValueEmitter:
             lanes = half
         return operand
 
-    def constant(self, value: float | int, dtype: DType, lanes: int) -> str:
-        """A constant in every lane."""
-        return splat_text(element_text(value, dtype), scalar(dtype), lanes)
-
 
 _RULES: dict[str, Callable[[ValueEmitter, Expr, list[str]], str]] = {
     "lane": ValueEmitter._lane, "splat": ValueEmitter._splat, "select": ValueEmitter._select, "convert": ValueEmitter._convert,
-    "bitcast": ValueEmitter._bitcast,
-    "fma": ValueEmitter._fma, "shuffle": ValueEmitter._shuffle,
+    "bitcast": ValueEmitter._bitcast, "shuffle": ValueEmitter._shuffle,
 }

@@ -159,18 +159,17 @@ def compile_named(reading: Reading, given: Bindings, options: Options, cpu: str 
 def ports_of(module: Module) -> tuple[list[Port], list[Port]]:
     """The input and output tensors of a module's entry, in order, with names. Raises UserError where a shape is open."""
     main = module.main()
-    for param in main.params:
-        for path, type in leaf_paths(param.type):
-            if any(not isinstance(d, int) and d.bound is None for d in type.shape):
-                sizes = ",".join(str(d) if isinstance(d, int) else "8" for d in type.shape)
-                raise UserError(f"the text leaves the shape of {'.'.join((param.name, *map(str, path)))} open: {type}",
-                                f"--shape {param.name}={sizes} binds it, or an array of that name in --inputs")
+    leaves = [(param, ".".join((param.name, *map(str, path))), type) for param in main.params for path, type in leaf_paths(param.type)]
+    for param, name, type in leaves:
+        if any(not isinstance(d, int) and d.bound is None for d in type.shape):
+            sizes = ",".join(str(d) if isinstance(d, int) else "8" for d in type.shape)
+            raise UserError(f"the text leaves the shape of {name} open: {type}",
+                            f"--shape {param.name}={sizes} binds it, or an array of that name in --inputs")
     results = [type for _, type in leaf_paths(main.result().type)]
     for i, type in enumerate(results):
         if not all(isinstance(d, int) or d.bound is not None for d in type.shape):
             raise UserError(f"the text leaves the shape of the result out{i} open: {type}", "state its sizes in the text")
-    inputs = [_port(".".join((param.name, *map(str, path))), type) for param in main.params for path, type in leaf_paths(param.type)]
-    return inputs, [_port(f"out{i}", type) for i, type in enumerate(results)]
+    return [_port(name, type) for _, name, type in leaves], [_port(f"out{i}", type) for i, type in enumerate(results)]
 
 
 def _port(name: str, type: TensorType) -> Port:

@@ -60,7 +60,8 @@ def to_pieces(compiled: CompiledProgram) -> list[Content] | None:
     """The bytes, in pieces; None for a program that nests too deep."""
     program = compiled.program
     slots = [*program.inputs, *program.outputs, *program.temps, *program.constants]
-    writer = _Writer({id(slot): number for number, slot in enumerate(slots)})
+    kernels = program.kernels()
+    writer = _Writer({id(slot): n for n, slot in enumerate(slots)}, {id(kernel): n for n, kernel in enumerate(kernels)})
     steps = writer.rows(program.steps, 0)
     if writer.deep:
         return None
@@ -70,7 +71,7 @@ def to_pieces(compiled: CompiledProgram) -> list[Content] | None:
         "name": program.name, "arena_bytes": program.arena_bytes, "flush_denormals": program.flush_denormals,
         "ports": [[port_row(port) for port in ports] for ports in (compiled.inputs, compiled.outputs)],
         "slots": [[_slot_row(slot) for slot in group] for group in (program.inputs, program.outputs, program.temps, program.constants)],
-        "kernels": writer.kernel_rows, "steps": steps,
+        "kernels": [_kernel_row(kernel) for kernel in kernels], "steps": steps,
         "scratch": compiled.code.scratch, "stops": compiled.code.stops, "objects": len(compiled.code.objects),
         "sizes": [memoryview(section).nbytes for section in sections], "varying": compiled.varying, "facts": compiled.facts,
     }).encode()
@@ -145,6 +146,10 @@ def _slot(row: list[Any]) -> Slot:
     return Slot(name, DTYPES[dtype], int(elements), scope, int(number), int(offset), zeroed=bool(zeroed))
 
 
+def _kernel_row(kernel: Kernel) -> list[Any]:
+    return [kernel.name, kernel.flops, kernel.bytes, kernel.origin, kernel.schedule, kernel.precision, kernel.counts_flops]
+
+
 def _kernel(row: list[Any]) -> Kernel:
     name, flops, moved, origin, schedule, precision, counts_flops = row
     return Kernel(name, flops=float(flops), bytes=float(moved), origin=tuple(origin), schedule=dict(schedule), precision=precision,
@@ -153,12 +158,11 @@ def _kernel(row: list[Any]) -> Kernel:
 
 @dataclass(slots=True)
 class _Writer:
-    """Steps as rows, kernels and slots by number. Recurses as deep as the loops and branches nest."""
+    """Steps as rows, slots and kernels by their numbers. Recurses as deep as the loops and branches nest."""
 
-    numbers: dict[int, int]
-    kernel_rows: list[list[Any]] = field(default_factory=list)
+    slots: dict[int, int]
+    kernels: dict[int, int]
     deep: bool = False
-    _kernels: dict[int, int] = field(default_factory=dict)
 
     def rows(self, steps: Sequence[Step], depth: int) -> list[list[Any]]:
         if depth > MOST_NESTED:
@@ -167,9 +171,9 @@ class _Writer:
         return [self.row(step, depth + 1) for step in steps]
 
     def row(self, step: Step, depth: int) -> list[Any]:
-        at = self.numbers
+        at = self.slots
         if isinstance(step, Launch):
-            return ["launch", self.kernel(step.kernel), [[at[id(slot)], place] for slot, place in step.args]]
+            return ["launch", self.kernels[id(step.kernel)], [[at[id(slot)], place] for slot, place in step.args]]
         if isinstance(step, Copy):
             return ["copy", at[id(step.source)], at[id(step.target)], step.bytes, step.source_offset, step.target_offset]
         if isinstance(step, Loop):
@@ -177,14 +181,6 @@ class _Writer:
         if isinstance(step, Switch):
             return ["switch", at[id(step.selector)], [self.rows(branch, depth) for branch in step.branches]]
         raise TypeError(f"a step of an unknown kind: {type(step).__name__}")
-
-    def kernel(self, kernel: Kernel) -> int:
-        found = self._kernels.get(id(kernel))
-        if found is None:
-            found = self._kernels[id(kernel)] = len(self.kernel_rows)
-            self.kernel_rows.append([kernel.name, kernel.flops, kernel.bytes, kernel.origin, kernel.schedule, kernel.precision,
-                                     kernel.counts_flops])
-        return found
 
 
 @dataclass(slots=True)

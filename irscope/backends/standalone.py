@@ -30,7 +30,7 @@ ALIGNMENT = 64
 
 
 @dataclass(slots=True)
-class Library:
+class CompiledLibrary:
     """The modules of a library, and how many bytes its caller provides as the arena."""
 
     texts: list[str]
@@ -38,14 +38,14 @@ class Library:
     machine: Machine
 
     @staticmethod
-    def of(program: Program, machine: Machine, folder: Path | None = None) -> Library:
+    def of(program: Program, machine: Machine, folder: Path | None = None) -> CompiledLibrary:
         """The library of a program. Large constants are written to ``folder``, and read from there when the modules are compiled, where
         LLVM's assembler for the machine is there to read them: llvmlite has the host's only."""
         found, scratch = units(program, machine, external=_of_callers(machine.triple))
         size = _rounded(program.arena_bytes) + scratch + ALIGNMENT - 1
         if not llvm_compile.can_assemble(machine):
             folder = None
-        return Library([*(unit.text for unit in found), _library_text(program, size, machine, folder)], size, machine)
+        return CompiledLibrary([*(unit.text for unit in found), _library_text(program, size, machine, folder)], size, machine)
 
     def object_code(self) -> bytes:
         """One object file."""

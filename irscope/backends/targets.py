@@ -99,8 +99,7 @@ class Machine:
     @property
     def target(self) -> Target:
         """The properties that the text depends on."""
-        names = frozenset(f[1:] for f in self.features.split(",") if f.startswith("+"))
-        return Target(self.triple, self.cpu, names)
+        return Target(self.triple, frozenset(f[1:] for f in self.features.split(",") if f.startswith("+")))
 
     @property
     def vectors(self) -> VectorMachine:

@@ -21,7 +21,6 @@ from irscope.lower.tile import Expr
 from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
 
 _PRED_BINARY = {"add": "or", "max": "or", "or": "or", "mul": "and", "min": "and", "and": "and", "xor": "xor", "sub": "xor"}
-_PRED_REDUCE = {"add": "or", "max": "or", "or": "or", "mul": "and", "min": "and", "and": "and", "xor": "xor"}
 _FLOAT_BINARY = frozenset("add sub mul div rem max min pow atan2".split())
 _FLOAT_UNARY = UNARY - {"not", "popcnt", "clz"}
 
@@ -43,25 +42,15 @@ class Arithmetic(ExpressionTable):
 
     def const(self, value: Any, dtype: DType) -> Expr:
         """A constant of a type, rounded or wrapped to it."""
-        if dtype.kind == "pred":
-            return self.pred(bool(value))
-        if dtype.is_integer:
-            return self.make("const", (), dtype, 1, wrap(int(value), dtype))
         if dtype.is_complex:
             value = complex(value)
             part = part_of(dtype)
             return self.complex(self.const(value.real, part), self.const(value.imag, part))
-        return self.make("const", (), dtype, 1, _round_to(float(value), dtype))
+        return self.make("const", (), dtype, 1, _fitted(value, dtype))
 
     def vector(self, values: list[Any] | tuple[Any, ...], dtype: DType = S64) -> Expr:
         """A constant vector, one value per lane."""
-        if dtype.is_integer:
-            values = tuple(wrap(int(v), dtype) for v in values)
-        elif dtype.kind == "pred":
-            values = tuple(bool(v) for v in values)
-        else:
-            values = tuple(_round_to(float(v), dtype) for v in values)
-        return self.make("const", (), dtype, len(values), values)
+        return self.make("const", (), dtype, len(values), tuple(_fitted(v, dtype) for v in values))
 
     def first_lanes(self, count: int, lanes: int) -> Expr:
         """A mask of the first ``count`` lanes."""
@@ -100,7 +89,7 @@ class Arithmetic(ExpressionTable):
                 raise TypeError(f"reduce {name} of complex lanes")
             return self.complex(self.reduce("add", self.real(x)), self.reduce("add", self.imag(x)))
         if x.dtype.kind == "pred":
-            return self.make(f"reduce.{_PRED_REDUCE[name]}", (x,), PRED)
+            return self.make(f"reduce.{_PRED_BINARY[name]}", (x,), PRED)
         wide = self._compute_type(x.dtype)
         return self.convert(self.make(f"reduce.{name}", (self.convert(x, wide),), wide), x.dtype)
 
@@ -117,11 +106,11 @@ class Arithmetic(ExpressionTable):
             return x
         if name == "imag":
             return self.splat(self.const(0, dtype), x.lanes)
+        if name == "is_finite" and not dtype.is_float:
+            return self.splat(self.pred(True), x.lanes)
         if dtype.kind == "pred":
             if name == "not":
                 return self._not(x)
-            if name == "is_finite":
-                return self.splat(self.pred(True), x.lanes)
             if name in ("abs", "sign"):
                 return x
             raise TypeError(f"{name} of pred")
@@ -193,15 +182,15 @@ class Arithmetic(ExpressionTable):
         if condition.dtype is not PRED:
             raise TypeError(f"select by {condition.dtype}")
         lanes = max(condition.lanes, x.lanes, y.lanes)
-        plain = condition.args[0] if condition.op == "splat" else condition
-        if plain.op == "const" and plain.lanes == 1:
-            return self.splat(x if plain.value else y, lanes)
+        known = condition.uniform
+        if known is not None:
+            return self.splat(x if known else y, lanes)
         if x is y:
             return self.splat(x, lanes)
         if x.dtype.is_complex:
             return self.complex(self.select(condition, self.real(x), self.real(y)), self.select(condition, self.imag(x), self.imag(y)))
         if x.dtype.kind == "pred":
-            return self._or(self._and(condition, x), self._and(self._not(condition), y))
+            return self._logical("or", self._logical("and", condition, x), self._logical("and", self._not(condition), y))
         return self.lift("select", (condition, x, y), x.dtype)
 
     def convert(self, x: Expr, dtype: DType) -> Expr:
@@ -303,26 +292,28 @@ class Arithmetic(ExpressionTable):
             return self.pred(not x.value)
         return x.args[0] if x.op == "not" else self.make("not", (x,), PRED, x.lanes)
 
-    def _and(self, x: Expr, y: Expr) -> Expr:
+    def _logical(self, op: str, x: Expr, y: Expr) -> Expr:
+        """``and`` or ``or``; a constant decides the result, or leaves the other operand."""
         for a, b in ((x, y), (y, x)):
             if a.op == "const" and a.lanes == 1:
-                return self.splat(b, max(x.lanes, y.lanes)) if a.value else self.splat(a, max(x.lanes, y.lanes))
-        return x if x is y else self.lift("and", (x, y), PRED)
-
-    def _or(self, x: Expr, y: Expr) -> Expr:
-        for a, b in ((x, y), (y, x)):
-            if a.op == "const" and a.lanes == 1:
-                return self.splat(a, max(x.lanes, y.lanes)) if a.value else self.splat(b, max(x.lanes, y.lanes))
-        return x if x is y else self.lift("or", (x, y), PRED)
+                return self.splat(b if a.value == (op == "and") else a, max(x.lanes, y.lanes))
+        return x if x is y else self.lift(op, (x, y), PRED)
 
     def _pred_binary(self, name: str, x: Expr, y: Expr) -> Expr:
         word = _PRED_BINARY.get(name)
         if word is None:
             raise TypeError(f"{name} of pred")
-        return self._or(x, y) if word == "or" else self._and(x, y) if word == "and" else self.lift("xor", (x, y), PRED)
+        return self.lift("xor", (x, y), PRED) if word == "xor" else self._logical(word, x, y)
 
 
-def _round_to(value: float, dtype: DType) -> float:
+def _fitted(value: Any, dtype: DType) -> float:
+    """A number of Python as a constant of a type that is not complex."""
+    if dtype.kind == "pred":
+        return bool(value)
+    return wrap(int(value), dtype) if dtype.is_integer else round_to(float(value), dtype)
+
+
+def round_to(value: float, dtype: DType) -> float:
     """The float of the type that is nearest, as a Python float."""
     if dtype.bits == 64 or not math.isfinite(value):
         if dtype.bits == 64 or dtype.bits == 32 or math.isnan(value):

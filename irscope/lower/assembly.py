@@ -52,7 +52,7 @@ def _fill(graph: GraphLowering, value: Node, target: Storage) -> None:
     group = Group("map", [node], [node], [operand], None, target.shape)
     options = graph.lowering.options
     ins = {} if value.op is hlo.constant else {operand: graph.storage_of(value)}
-    problem = Problem(group, ins, {node: target}, {}, "fill", graph.lowering.machine, options.threads, options=options.data())
+    problem = Problem(group, ins, {node: target}, {}, "fill", graph.lowering.machine, options.threads, precision=options.precision)
     assert graph.lowering.launch(graph.steps, problem)
 
 

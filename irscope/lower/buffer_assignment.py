@@ -114,8 +114,7 @@ class StorageAssignment:
             asked = [(r, self.wanted[r]) for r in readers if r in self.wanted]
             wanted = next((s for r, s in asked if self.may_carry(r, begin, s.slot, times)), None)
             storage = wanted or self.temp(f"{node.name}.{'.'.join(map(str, path))}", type)
-            for reader in readers:
-                self.known[reader] = storage
+            self.known.update(dict.fromkeys(readers, storage))
             self.carried[node, path] = storage
             if self.sole_reader(begin) is not None and times == 1:
                 self.claim(begin, storage, number)
@@ -132,11 +131,7 @@ class StorageAssignment:
     def fresh(self, node: Node) -> Storage:
         """New memory, in the layout that its readers request."""
         type, constraint = tensor_of(node), self._constraints.get(node)
-        if constraint is None:
-            return self.temp(node.name, type)
-        strides, offset, elements = constraint.layout(type.dims())
-        slot = Slot(node.name, type.dtype, elements, "temp", zeroed=constraint.has_halo)
-        return Storage(slot, type.dtype, type.dims(), strides, offset, tuple(zip(constraint.low, constraint.high)))
+        return self.temp(node.name, type) if constraint is None else constraint.storage(node.name, type.dtype, type.dims())
 
     def claim(self, node: Node, target: Storage, overwritten_at: int | None) -> None:
         """Alias a value to the target, if it has no memory yet and the value stored there is not read any more.

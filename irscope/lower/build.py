@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from irscope.fusion.views import row_major
 from irscope.graph import DType, Graph
 from irscope.lazy import Array, np
 from irscope.lower.inline import evaluate
@@ -30,8 +31,7 @@ from irscope.lower.view import View
 class KernelBuilder(StatementBuilder):
     """Writes one kernel."""
 
-    def finish(self, flops: float = 0.0, bytes: float = 0.0, origin: tuple[str, ...] = (),
-               schedule: Schedule | None = None) -> Kernel:
+    def finish(self, flops: float = 0.0, bytes: float = 0.0, origin: tuple[str, ...] = (), schedule: Schedule | None = None) -> Kernel:
         """The kernel, without the statements whose results are unused."""
         if len(self._scopes) != 1:
             raise ValueError(f"kernel {self.kernel.name} is finished inside a loop")
@@ -52,8 +52,9 @@ class KernelBuilder(StatementBuilder):
         return buffer
 
     def view(self, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None, offset: int = 0) -> View:
-        """An array view of a buffer; row-major by default."""
-        return View.over(self, buffer, shape, strides, offset)
+        """An array view of a buffer; row-major over its own shape by default."""
+        shape = tuple(buffer.shape if shape is None else shape)
+        return View(self, buffer, shape, row_major(shape) if strides is None else tuple(strides), offset)
 
     def scratch(self, dtype: DType, shape: Sequence[int]) -> View:
         """Memory private to the kernel, one copy for each chunk of ``par`` iterations, uninitialised."""

@@ -16,13 +16,15 @@ from irscope.lower.view import View
 class KernelOperands:
     """One kernel's operands. ``views`` holds those declared for a value of the problem in its own storage."""
 
-    def __init__(self, k: KernelBuilder) -> None:
+    def __init__(self, k: KernelBuilder, problem: Problem | None = None) -> None:
+        """``problem``: all its inputs and outputs are declared, in order."""
         self.k = k
         self.views: dict[Node, View] = {}
         self._args: dict[Buffer, Arg] = {}
+        if problem is not None:
+            self._declare(problem)
 
-    def declare(self, problem: Problem) -> None:
-        """Declare all inputs and outputs of a problem, in order."""
+    def _declare(self, problem: Problem) -> None:
         written = {s.slot for s in problem.outs.values()}
         for node, storage in problem.ins.items():
             shared = problem.in_place and storage.slot in written

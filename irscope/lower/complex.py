@@ -14,6 +14,7 @@ from irscope.lower.expressions import Scalars
 from irscope.lower.tile import Expr
 
 Pair = tuple[Expr, Expr]
+UnaryRule = Callable[[Scalars, Expr, Expr], Pair]
 
 
 def unary(k: Scalars, name: str, x: Expr) -> Expr:
@@ -28,12 +29,11 @@ def unary(k: Scalars, name: str, x: Expr) -> Expr:
     if name == "is_finite":
         return k.unary("is_finite", re) & k.unary("is_finite", im)
     if name == "abs":
-        return _narrowed(k, re.dtype, _abs(k, *_widened(k, re, im)))
+        return k.convert(_abs(k, *_widened(k, re, im)), re.dtype)
     rule = _UNARY.get(name)
     if rule is None:
         raise TypeError(f"{name} of {x.dtype}")
-    out = rule(k, *_widened(k, re, im))
-    return k.complex(_narrowed(k, re.dtype, out[0]), _narrowed(k, re.dtype, out[1]))
+    return _narrowed(k, re.dtype, rule(k, *_widened(k, re, im)))
 
 
 def binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
@@ -46,8 +46,7 @@ def binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     rule = _BINARY.get(name)
     if rule is None:
         raise TypeError(f"{name} of {x.dtype}")
-    out = rule(k, _widened(k, a, b), _widened(k, c, d))
-    return k.complex(_narrowed(k, a.dtype, out[0]), _narrowed(k, a.dtype, out[1]))
+    return _narrowed(k, a.dtype, rule(k, _widened(k, a, b), _widened(k, c, d)))
 
 
 def compare(k: Scalars, direction: str, x: Expr, y: Expr) -> Expr:
@@ -74,8 +73,8 @@ def _widened(k: Scalars, re: Expr, im: Expr) -> Pair:
     return k.convert(re, F64), k.convert(im, F64)
 
 
-def _narrowed(k: Scalars, part: DType, x: Expr) -> Expr:
-    return k.convert(x, part)
+def _narrowed(k: Scalars, part: DType, x: Pair) -> Expr:
+    return k.complex(k.convert(x[0], part), k.convert(x[1], part))
 
 
 # ---- pieces, on f64 parts
@@ -115,9 +114,7 @@ def _times(k: Scalars, x: Expr, y: Expr) -> Expr:
 
 def _mul(k: Scalars, x: Pair, y: Pair) -> Pair:
     (a, b), (c, d) = x, y
-    re = a * c - b * d
-    im = a * d + b * c
-    return re, im
+    return a * c - b * d, a * d + b * c
 
 
 def _ordered(k: Scalars, a: Expr, b: Expr) -> Pair:
@@ -269,11 +266,6 @@ def _tanh(k: Scalars, a: Expr, b: Expr) -> Pair:
     return k.select(far, _with_sign(k, 1.0, a), re), k.select(far, tail, k.select(_is(k, b, 0.0), b, im))
 
 
-def _tan(k: Scalars, a: Expr, b: Expr) -> Pair:
-    re, im = _tanh(k, -b, a)
-    return im, -re
-
-
 def _sinh(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _times(k, k.unary("cos", b), k.unary("sinh", a)), _times(k, k.unary("sin", b), k.unary("cosh", a))
 
@@ -312,11 +304,6 @@ def _acosh(k: Scalars, a: Expr, b: Expr) -> Pair:
     return _choose(k, _infinite(k, a, b), far, (k.unary("asinh", p * r + q * s), im))
 
 
-def _asinh(k: Scalars, a: Expr, b: Expr) -> Pair:
-    re, im = _asin(k, -b, a)
-    return im, -re
-
-
 def _atanh(k: Scalars, a: Expr, b: Expr) -> Pair:
     # Kahan; where squares could overflow, the real part is that of 1 / z.
     x, y = k.unary("abs", a), k.unary("abs", b)
@@ -326,11 +313,6 @@ def _atanh(k: Scalars, a: Expr, b: Expr) -> Pair:
     vanishing = k.select(_infinite(k, a, b), _with_sign(k, 0.0, a), _div(k, _one(k), (a, b))[0])
     far = vanishing, k.select(_isnan(k, b), b, _with_sign(k, math.pi / 2, b))
     return _choose(k, k.compare("GT", x, 1e150) | k.compare("GT", y, 1e150), far, near)
-
-
-def _atan(k: Scalars, a: Expr, b: Expr) -> Pair:
-    re, im = _atanh(k, -b, a)
-    return im, -re
 
 
 def _logistic(k: Scalars, a: Expr, b: Expr) -> Pair:
@@ -368,9 +350,17 @@ def _atan2(k: Scalars, y: Pair, x: Pair) -> Pair:
     return im, -re
 
 
-_UNARY: dict[str, Callable[[Scalars, Expr, Expr], Pair]] = {
+def _turned(rule: UnaryRule) -> UnaryRule:
+    """``-i f(i z)``: tan of tanh, asinh of asin, atan of atanh."""
+    def turned(k: Scalars, a: Expr, b: Expr) -> Pair:
+        re, im = rule(k, -b, a)
+        return im, -re
+    return turned
+
+
+_UNARY: dict[str, UnaryRule] = {
     "sign": _sign, "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "sqrt": _sqrt, "rsqrt": _rsqrt, "cbrt": _cbrt,
-    "logistic": _logistic, "tanh": _tanh, "tan": _tan, "sin": _sin, "cos": _cos, "sinh": _sinh, "cosh": _cosh,
-    "asin": _asin, "acos": _acos, "atan": _atan, "asinh": _asinh, "acosh": _acosh, "atanh": _atanh,
+    "logistic": _logistic, "tanh": _tanh, "tan": _turned(_tanh), "sin": _sin, "cos": _cos, "sinh": _sinh, "cosh": _cosh,
+    "asin": _asin, "acos": _acos, "atan": _turned(_atanh), "asinh": _turned(_asin), "acosh": _acosh, "atanh": _atanh,
 }
 _BINARY: dict[str, Callable[[Scalars, Pair, Pair], Pair]] = {"div": _div, "pow": _pow, "atan2": _atan2}

@@ -7,18 +7,13 @@ another one has reused, or leaves a part of an output unwritten. It costs an int
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from irscope.fusion.views import Strides
 from irscope.lazy import Array, np
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import Buffer
 from irscope.lower.traversal import Visitor, visits
 
-if TYPE_CHECKING:
-
-    Cells = Array
-
+Cells = Array
 NOTHING = 0
 
 

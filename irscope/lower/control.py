@@ -19,8 +19,7 @@ def loop(graph: GraphLowering, node: Node) -> bool:
         begin = graph.storage_of(first[path])
         if is_invariant(node, path):
             state[path] = begin
-            for reader in graph.assignment.parts.at(node, path):
-                graph.assignment.known[reader] = begin
+            graph.assignment.known.update(dict.fromkeys(graph.assignment.parts.at(node, path), begin))
         else:
             state[path] = graph.assignment.carried[node, path]
             graph.lowering.copy(graph.steps, begin, state[path])
@@ -29,7 +28,8 @@ def loop(graph: GraphLowering, node: Node) -> bool:
     for storage in state.values():
         memory.touch(storage.slot)
     flag = graph.lowering.temp(f"{node.name}.condition", tensor_of(condition.result()))
-    condition_steps = _into(graph, condition, _state_of(condition, state), {condition.result(): flag})
+    condition_steps, found = graph.lowering.graph(condition, _state_of(condition, state), {condition.result(): flag})
+    graph.lowering.copy(condition_steps, found[condition.result()], flag)
     memory.touch(flag.slot)
     body_steps = _round(graph, body, state)
     memory.tick()
@@ -53,8 +53,7 @@ def switch(graph: GraphLowering, node: Node) -> bool:
     for path, type in leaf_paths(node.type):
         readers = graph.assignment.parts.at(node, path)
         targets.append(graph.assignment.known[readers[0]] if readers else graph.lowering.temp(node.name, type))
-        for reader in readers[1:]:
-            graph.assignment.known[reader] = targets[-1]
+        graph.assignment.known.update(dict.fromkeys(readers[1:], targets[-1]))
     branches: list[list[Step]] = []
     arguments = [[graph.storage_of(leaf) for leaf in leaves(operand)] for operand in node.operands[1:]]
     for branch, values in zip(node.bodies, arguments):
@@ -84,14 +83,6 @@ def _state_of(graph: Graph, state: dict[Path, Storage]) -> dict[Node, Storage]:
     parts = TupleParts(graph)
     return {part: storage for path, storage in state.items() for part in parts.at(graph.params[0], path)
             if isinstance(part.type, TensorType)}
-
-
-def _into(graph: GraphLowering, body: Graph, params: dict[Node, Storage], wanted: dict[Node, Storage]) -> list[Step]:
-    """The steps of a body with its results in the wanted storage."""
-    steps, found = graph.lowering.graph(body, params, wanted)
-    for leaf, target in wanted.items():
-        graph.lowering.copy(steps, found[leaf], target)
-    return steps
 
 
 def _round(graph: GraphLowering, body: Graph, state: dict[Path, Storage]) -> list[Step]:

@@ -1,16 +1,17 @@
 """Emits the points of a trace into a kernel: addresses, vectors along one axis, and the values hoisted out of the inner loops."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from irscope.fusion.views import Strides
-from irscope.graph import DTYPES, DType, Node
+from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
-from irscope.lower.points import Point, PointTrace
+from irscope.lower.points import Output, Point, PointTrace
 from irscope.lower.templates import Problem
 from irscope.lower.tile import Expr
 from irscope.lower.values import scalar_value, tensor_of
@@ -29,8 +30,7 @@ class Emission:
         self.lanes = lanes
         self.axis = axis
         self.stream = problem.stream
-        self.call = KernelOperands(k)
-        self.call.declare(problem)
+        self.call = KernelOperands(k, problem)
         self._places: dict[Point, Expr] = {}
 
     # ---- points
@@ -47,6 +47,20 @@ class Emission:
             value = self._value(point, index, values, mask, lanes or self.lanes)
             values[point] = self.k.let(value) if keep and point.kind == "scalar" and not value.dtype.is_complex else value
 
+    @contextmanager
+    def nest(self, axes: int, points: Sequence[Point], values: Values) -> Iterator[list[Index]]:
+        """Open loops over the leading axes, and compute in each the points that no inner axis changes; yields the index in these loops."""
+        index: list[Index] = []
+        with ExitStack() as loops:
+            for level in range(axes + 1):
+                if level:
+                    index.append(loops.enter_context(self.k.par(0, self.trace.space[level - 1])))
+                here = [*index, *([0] * (len(self.trace.space) - level))]
+                self.emit([p for p in points if p.level == level], here, values, lanes=1, keep=True)
+                if not level:
+                    self.starts(values)
+            yield index
+
     def _value(self, point: Point, index: Sequence[Index], values: Values, mask: Expr | None, lanes: int) -> Any:
         k, node = self.k, point.node
         match point.kind:
@@ -59,7 +73,7 @@ class Emission:
             case "part":
                 extra = self._places.get(point)
                 if extra is None:
-                    extra = self._start(point, values)
+                    extra = self.start(point.args, point.steps, values)
                 return self.load(node.operands[0], point.walk, index, mask, lanes, extra)
             case "scalar":
                 assert node.op.scalar is not None
@@ -70,11 +84,12 @@ class Emission:
         """Compute the start indices of dynamic slices, as far as they are known here."""
         for point in self.trace.points:
             if point.kind == "part" and point not in self._places and all(a in values for a in point.args):
-                self._places[point] = self.k.let(self._start(point, values))
+                self._places[point] = self.k.let(self.start(point.args, point.steps, values))
 
-    def _start(self, point: Point, values: Values) -> Expr:
+    def start(self, args: Sequence[Point], steps: Sequence[tuple[int, int]], values: Values) -> Expr:
+        """Where a slice begins: the sum of its start indices, each clamped to the highest one, times the strides."""
         at: Value = self.k.index(0)
-        for arg, (stride, high) in zip(point.args, point.steps):
+        for arg, (stride, high) in zip(args, steps):
             at = at + clamped(self.k, values[arg], high) * stride
         return self.k.as_index(at)
 
@@ -84,16 +99,10 @@ class Emission:
         first = self.place(point.walk, index)
         step = self.step(point.walk)
         if not step or lanes == 1:
-            return self._number(first, dtype)
+            return k.convert(first, dtype)
         whole = dtype if dtype.is_integer and dtype.bits >= 8 else S64 if dtype.bits == 64 else S32
         counted = k.splat(k.convert(first, whole), lanes) + k.lane(lanes, whole) * step
-        return counted if whole is dtype else self._number(counted, dtype)
-
-    def _number(self, x: Expr, dtype: DType) -> Expr:
-        if dtype.is_complex:
-            part = DTYPES["f32" if dtype.bits == 64 else "f64"]
-            return self.k.complex(self.k.convert(x, part), self.k.const(0, part))
-        return self.k.convert(x, dtype)
+        return k.convert(counted, dtype)
 
     # ---- memory
 
@@ -144,6 +153,11 @@ class Emission:
         for lane in range(lanes):
             if held is None or held[lane]:
                 (at + lane * step).store(take(k, value, lane))
+
+    def store_all(self, outputs: Iterable[Output], index: Sequence[Index], values: Values, mask: Expr | None, lanes: int) -> None:
+        """Store the value of each output."""
+        for node, point, walk in outputs:
+            self.store((node, walk), index, values[point], mask, lanes)
 
 
 def take(k: KernelBuilder, x: Expr, lane: int) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from math import gcd
 from typing import Any, Protocol, cast
 
 from irscope.graph import DType
@@ -147,10 +148,8 @@ class ExpressionTable:
 
     def index_binary(self, name: str, x: Expr, y: Expr) -> Expr | None:
         """An operation on s64 of one lane by the rules of sums; None where none applies."""
-        if name == "add":
-            return self.index_add(x, y)
-        if name == "sub":
-            return self.index_add(x, y, -1)
+        if name in ("add", "sub"):
+            return self.index_add(x, y, 1 if name == "add" else -1)
         if name == "mul":
             return self.index_mul(x, y)
         if name in ("floordiv", "floormod"):
@@ -199,19 +198,10 @@ class ExpressionTable:
             return self.floordiv(x.args[0], x.args[1].value * divisor)
         if x.range is not None:
             terms, constant = self.linear(x)
-            common = divisor
-            for factor in terms.values():
-                while factor % common:
-                    common = _gcd(factor, common)
+            common = gcd(divisor, *terms.values())
             if common > 1:
                 return self.floordiv(self.from_linear({a: c // common for a, c in terms.items()}, constant // common), divisor // common)
         return self.make("floordiv", (x, self.index(divisor)), S64)
-
-
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return abs(a)
 
 
 def _rejoin(table: ExpressionTable, terms: dict[Expr, int]) -> dict[Expr, int]:

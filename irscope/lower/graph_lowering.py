@@ -9,7 +9,7 @@ from typing import ClassVar
 from irscope.fusion import Group, Plan
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.irscope import POLICY
-from irscope.fusion.views import VIEWS
+from irscope.fusion.views import VIEWS, Chain
 from irscope.graph import TOKEN, Builder, Graph, Module, Node, Op, TensorType
 from irscope.lazy import np
 from irscope.lower.aliasing import is_view_copy
@@ -160,7 +160,7 @@ class ModuleLowering:
         operand = builder.param(hlo.parameter, type, "x")
         node = builder.add(hlo.reshape, (operand,), {}, type, name="copy")
         group, options = Group("map", [node], [node], [operand], None, source.shape), self.options
-        return Problem(group, {operand: source}, {node: target}, {}, "copy", self.machine, options.threads, options=options.data())
+        return Problem(group, {operand: source}, {node: target}, {}, "copy", self.machine, options.threads, precision=options.precision)
 
 
 class GraphLowering:
@@ -193,14 +193,11 @@ class GraphLowering:
     def _is_aliased(self, group: Group) -> bool:
         """Whether the result of a group that copies a view shares the memory of its input already."""
         source, output = group.inputs[0], group.outputs[0]
-        chain: list[Node] = []
+        chain: Chain | None = None
         node = output
         while node is not source:
-            chain.append(node)
-            node = node.operands[0]
-        seen: Storage | None = self.storage_of(source)
-        for step in reversed(chain):
-            seen = seen.through(step) if seen is not None else None
+            chain, node = Chain(node, chain), node.operands[0]
+        seen = self.storage_of(source).seen_through(chain)
         target = self.storage_of(output)
         return seen is not None and seen.is_same_place(target)
 
@@ -249,7 +246,7 @@ class GraphLowering:
         in_place = any(s.slot in slots for s in ins.values())
         stream = frozenset(node for node, s in outs.items() if s.slot.scope == "output" and s.elements * s.dtype.storage >= STREAM_BYTES
                            and node not in self.assignment.read_at)
-        return Problem(group, ins, outs, constants, name, self.lowering.machine, options.threads, in_place, stream, options.data())
+        return Problem(group, ins, outs, constants, name, self.lowering.machine, options.threads, in_place, stream, options.precision)
 
     def storage_of(self, node: Node) -> Storage:
         """The storage of a value. A view of stored memory is that memory under other strides, or a copy where no strides describe it."""

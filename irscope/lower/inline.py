@@ -31,57 +31,53 @@ def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Expr]) -> Values:
     A reducer may be written in another float precision than its operands: the arguments are converted to the parameters' types.
     """
     lanes = max((arg.lanes for arg in args), default=1)
-    return [k.splat(leaf, lanes) for leaf in _Evaluation(k).run(graph, list(args))]
+    return [k.splat(leaf, lanes) for leaf in _run(k, graph, list(args))]
 
 
-class _Evaluation:
-    def __init__(self, builder: Arithmetic) -> None:
-        self.k = builder
+def _run(k: Arithmetic, graph: Graph, args: Values) -> Values:
+    """Evaluate a body. Calls nest as deep as in the text, and a body never calls itself, so this recursion is shallow."""
+    held: list[Values] = [[] for _ in graph.nodes]
+    taken = 0
+    for param in graph.params:
+        leaves = list(param.type.leaves())
+        held[param.index] = [k.convert(arg, leaf.dtype) if isinstance(leaf, TensorType) else arg for arg, leaf in zip(args[taken:], leaves)]
+        taken += len(leaves)
+    if taken != len(args):
+        raise ValueError(f"{graph.name} takes {taken} values, not {len(args)}")
+    for node in _needed(graph):
+        if node.op is not hlo.parameter:
+            held[node.index] = _node(k, graph, node, [held[o.index] for o in node.operands])
+    return held[graph.result().index]
 
-    def run(self, graph: Graph, args: Values) -> Values:
-        """Evaluate a body. Calls nest as deep as in the text, and a body never calls itself, so this recursion is shallow."""
-        held: list[Values] = [[] for _ in graph.nodes]
-        taken = 0
-        for param in graph.params:
-            leaves = list(param.type.leaves())
-            held[param.index] = [self.k.convert(arg, leaf.dtype) if isinstance(leaf, TensorType) else arg
-                                 for arg, leaf in zip(args[taken:], leaves)]
-            taken += len(leaves)
-        if taken != len(args):
-            raise ValueError(f"{graph.name} takes {taken} values, not {len(args)}")
-        for node in _needed(graph):
-            if node.op is not hlo.parameter:
-                held[node.index] = self._node(graph, node, [held[o.index] for o in node.operands])
-        return held[graph.result().index]
 
-    def _node(self, graph: Graph, node: Node, operands: list[Values]) -> Values:
-        k, op = self.k, node.op
-        if op is hlo.tuple:
-            return [leaf for operand in operands for leaf in operand]
-        if op is hlo.get_tuple_element:
-            source = node.operands[0].type
-            if not isinstance(source, TupleType):
-                raise NoScalarMeaning(graph, node, "takes an element of what is no tuple")
-            sizes = [sum(1 for _ in t.leaves()) for t in source.elements]
-            index = GetTupleElement.of(node).index
-            begin = sum(sizes[:index])
-            return operands[0][begin:begin + sizes[index]]
-        if op in _CALLS:
-            return self.run(node.bodies[0], [leaf for operand in operands for leaf in operand])
-        if not isinstance(node.type, TensorType) or node.type.elements != 1:
-            raise NoScalarMeaning(graph, node, "is no single value")
-        dtype = node.type.dtype
-        if op is hlo.constant:
-            return [k.const(scalar_value(node), dtype)]
-        if op is hlo.iota:
-            return [k.const(0, dtype)]
-        if node.op.scalar is not None:
-            return [cast(Expr, node.op.scalar(k, node, *(operand[0] for operand in operands)))]
-        if node.op.element is not None and all(len(operand) == 1 for operand in operands):
-            return [cast(Expr, node.op.element(cast(Emitter, k), node, [k.index(0)] * node.type.rank, lambda i, index: operands[i][0]))]
-        if op in _SAME:
-            return [operands[0][0]]
-        raise NoScalarMeaning(graph, node, "has no meaning on single values")
+def _node(k: Arithmetic, graph: Graph, node: Node, operands: list[Values]) -> Values:
+    op = node.op
+    if op is hlo.tuple:
+        return [leaf for operand in operands for leaf in operand]
+    if op is hlo.get_tuple_element:
+        source = node.operands[0].type
+        if not isinstance(source, TupleType):
+            raise NoScalarMeaning(graph, node, "takes an element of what is no tuple")
+        sizes = [sum(1 for _ in t.leaves()) for t in source.elements]
+        index = GetTupleElement.of(node).index
+        begin = sum(sizes[:index])
+        return operands[0][begin:begin + sizes[index]]
+    if op in _CALLS:
+        return _run(k, node.bodies[0], [leaf for operand in operands for leaf in operand])
+    if not isinstance(node.type, TensorType) or node.type.elements != 1:
+        raise NoScalarMeaning(graph, node, "is no single value")
+    dtype = node.type.dtype
+    if op is hlo.constant:
+        return [k.const(scalar_value(node), dtype)]
+    if op is hlo.iota:
+        return [k.const(0, dtype)]
+    if node.op.scalar is not None:
+        return [cast(Expr, node.op.scalar(k, node, *(operand[0] for operand in operands)))]
+    if node.op.element is not None and all(len(operand) == 1 for operand in operands):
+        return [cast(Expr, node.op.element(cast(Emitter, k), node, [k.index(0)] * node.type.rank, lambda i, index: operands[i][0]))]
+    if op in _SAME:
+        return [operands[0][0]]
+    raise NoScalarMeaning(graph, node, "has no meaning on single values")
 
 
 def _needed(graph: Graph) -> list[Node]:

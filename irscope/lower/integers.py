@@ -1,6 +1,7 @@
 """Integer rules: folding with known ranges, and sub-byte arithmetic in bytes."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from irscope.graph import DTYPES, DType
@@ -8,7 +9,7 @@ from irscope.graph.dtypes import S8, S64, U8
 from irscope.lower.expressions import Scalars
 from irscope.lower.tile import Expr
 
-_UNARY = frozenset("neg abs sign not popcnt clz real imag is_finite".split())
+_UNARY = frozenset("neg abs sign not popcnt clz".split())
 _COMMUTES = frozenset("add mul and or xor min max".split())
 _KEEPS = {0: frozenset("add sub or xor shl shr_logical shr_arithmetic".split()), 1: frozenset(("mul", "div"))}
 
@@ -27,8 +28,6 @@ def unary(k: Scalars, name: str, x: Expr) -> Expr:
     dtype = x.dtype
     if name not in _UNARY:
         raise TypeError(f"{name} of {dtype}")
-    if name == "is_finite":
-        return k.splat(k.pred(True), x.lanes)
     if dtype.kind == "uint" and name == "abs":
         return x
     if dtype.kind == "uint" and name == "sign":
@@ -42,8 +41,7 @@ def unary(k: Scalars, name: str, x: Expr) -> Expr:
     if name == "neg" and dtype is S64 and x.lanes == 1:
         return k.index_mul(x, k.const(-1, S64))
     if x.op == "const" and x.lanes == 1:
-        folded = _UNARY_FOLD[name](x.value, dtype)
-        return k.const(folded, dtype)
+        return k.const(_UNARY_FOLD[name](x.value, dtype), dtype)
     return k.make(name, (x,), dtype, x.lanes)
 
 
@@ -74,17 +72,16 @@ def _sub_byte_binary(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     if name == "mulhi":
         product = k.binary("mul", k.widen(x), k.widen(y))
         return k.convert(k.binary("shr_arithmetic" if dtype.kind == "int" else "shr_logical", product, dtype.bits), dtype)
-    if name.startswith("sh") and dtype.kind == "int":
+    if name == "shr_logical" and dtype.kind == "int":
         # A negative amount counts as out of range, and stays negative in a signed byte.
-        if name == "shr_logical":
-            plain = k.convert(k.convert(k.convert(x, DTYPES[f"u{dtype.bits}"]), U8), S8)
-            return k.convert(k.binary(name, plain, k.widen(y)), dtype)
+        plain = k.convert(k.convert(k.convert(x, DTYPES[f"u{dtype.bits}"]), U8), S8)
+        return k.convert(k.binary(name, plain, k.widen(y)), dtype)
     return k.convert(k.binary(name, k.widen(x), k.widen(y)), dtype)
 
 
 def lane_floor(k: Scalars, name: str, x: Expr, y: Expr) -> Expr:
     divisor = y.args[0] if y.op == "splat" else y
-    if not x.dtype.is_integer or divisor.op != "const" or divisor.lanes != 1 or divisor.value <= 0:
+    if not x.dtype.is_integer or divisor.uniform is None or divisor.value <= 0:
         raise ValueError("// and % take integers and a positive constant")
     if divisor.value == 1:
         return x if name == "floordiv" else k.splat(k.const(0, x.dtype), x.lanes)
@@ -111,29 +108,18 @@ def known_comparison(direction: str, x: Expr, y: Expr) -> bool | None:
 
 def _known_extreme(name: str, x: Expr, y: Expr) -> Expr | None:
     below = known_comparison("LE", x, y)
-    if below is None:
-        below = False if known_comparison("LE", y, x) else None
-    if below is None:
+    if below is None and not known_comparison("LE", y, x):
         return None
     return (x if below else y) if name == "min" else (y if below else x)
 
 
 _UNARY_FOLD: dict[str, Callable[[int, DType], int]] = {
-    "neg": lambda x, t: -x,
-    "abs": lambda x, t: abs(x),
-    "sign": lambda x, t: (x > 0) - (x < 0),
-    "not": lambda x, t: ~x,
+    "neg": lambda x, t: -x, "abs": lambda x, t: abs(x), "sign": lambda x, t: (x > 0) - (x < 0), "not": lambda x, t: ~x,
     "popcnt": lambda x, t: (x & ((1 << t.bits) - 1)).bit_count(),
     "clz": lambda x, t: t.bits - (x & ((1 << t.bits) - 1)).bit_length(),
 }
 
 _BINARY_FOLD: dict[str, Callable[[int, int], int]] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "and": lambda x, y: x & y,
-    "or": lambda x, y: x | y,
-    "xor": lambda x, y: x ^ y,
-    "min": min,
-    "max": max,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+    "min": min, "max": max,
 }

@@ -9,24 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from irscope.lazy import Array, np
 from irscope.lower import scalar_ops
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
-from irscope.lower.tile import (
-    Assign,
-    Buffer,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Register, Stmt, Store, While
 from irscope.lower.traversal import Visitor, fold, visits
 from irscope.ops.vocabulary import UNARY
 
@@ -43,15 +26,10 @@ def interpret_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:
 def interpret_program(program: Program, inputs: Sequence[Array]) -> list[Array]:
     """Run a program; inputs and outputs are flat arrays."""
     arena = np.zeros(program.arena_bytes, np.uint8)
-    memory: dict[Slot, Array] = {}
-    for slot in program.inputs:
-        memory[slot] = np.ascontiguousarray(inputs[slot.number]).reshape(-1).view(np.uint8).copy()
-    for slot in program.outputs:
-        memory[slot] = np.zeros(slot.bytes, np.uint8)
-    for slot in program.constants:
-        memory[slot] = np.ascontiguousarray(slot.data).reshape(-1).view(np.uint8)
-    for slot in program.temps:
-        memory[slot] = arena[slot.offset:slot.offset + slot.bytes]
+    memory: dict[Slot, Array] = {slot: np.zeros(slot.bytes, np.uint8) for slot in program.outputs}
+    memory |= {slot: np.ascontiguousarray(inputs[slot.number]).reshape(-1).view(np.uint8).copy() for slot in program.inputs}
+    memory |= {slot: np.ascontiguousarray(slot.data).reshape(-1).view(np.uint8) for slot in program.constants}
+    memory |= {slot: arena[slot.offset:slot.offset + slot.bytes] for slot in program.temps}
     _Steps(memory).block(program.steps)
     count = max((s.number for s in program.outputs), default=-1) + 1
     results: list[Array] = [np.zeros(0)] * count
@@ -160,7 +138,7 @@ class _Run(Visitor):
     def if_(self, s: If) -> None:
         self.block(s.then if bool(self.value(s.condition)[0]) else s.otherwise)
 
-    @visits(Prefetch, Comment)
+    @visits(Prefetch)
     def nothing(self, s: Stmt) -> None:
         """Computes nothing."""
 

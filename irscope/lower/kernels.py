@@ -95,11 +95,7 @@ def _ways(template: Template[object], problem: Problem, match: object, schedule:
 def key_of(problem: Problem, numbering: Numbering) -> Hashable:
     """The key of a kernel: all that it depends on. Equal keys mean equal kernels."""
     group = problem.group
-    number: dict[Node, int] = {}
-    for node in problem.ins:
-        number[node] = len(number)
-    for node in group.nodes:
-        number.setdefault(node, len(number))
+    number = {node: n for n, node in enumerate(dict.fromkeys((*problem.ins, *group.nodes)))}
 
     def operand(node: Node) -> Hashable:
         return number[node] if node in number else ("constant", node.type, numbering.attrs(node.attrs))
@@ -109,7 +105,7 @@ def key_of(problem: Problem, numbering: Numbering) -> Hashable:
     outs = tuple((number[n], _place(s), _chain(group.chains.get(n), number)) for n, s in problem.outs.items())
     anchor = number.get(group.anchor, -1) if group.anchor is not None else -1
     how = (problem.machine, problem.threads, problem.in_place, tuple(sorted(number[n] for n in problem.stream)))
-    return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, how, tuple(sorted(problem.options.items())))
+    return (group.kind, nodes, ins, outs, anchor, group.space, group.rows, how, problem.precision)
 
 
 def flops_of(group: Group) -> float:

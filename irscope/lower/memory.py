@@ -1,6 +1,10 @@
-"""Arena allocation: values whose live ranges do not overlap share memory."""
+"""Memory: the arena, in which values whose live ranges do not overlap share addresses, and arrays at aligned addresses."""
 from __future__ import annotations
 
+import ctypes
+from typing import Any
+
+from irscope.lazy import Array, np
 from irscope.lower.program import Slot
 
 LINE = 64
@@ -74,3 +78,22 @@ class ArenaLayout:
 
 def _above(offset: int) -> int:
     return -(-offset // LINE) * LINE + STAGGER
+
+
+def address(array: Array) -> int:
+    """The address of an array's first element."""
+    try:
+        return int(ctypes.addressof(_first_byte(array)))  # four times faster than the interface, which builds a dictionary
+    except (TypeError, ValueError):  # it is read-only or empty, or its element type is not numpy's own
+        place: int = array.__array_interface__["data"][0]
+        return place
+
+
+_first_byte: Any = ctypes.c_char.from_buffer
+
+
+def aligned_bytes(count: int, zero: bool = False) -> Array:
+    """Bytes aligned to 64."""
+    memory = (np.zeros if zero else np.empty)(count + 64, dtype=np.uint8)
+    start = -address(memory) % 64
+    return memory[start:start + count]

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from irscope.graph import Module
 from irscope.lower.schedule import VectorMachine
@@ -25,7 +24,3 @@ class Options:
         """Whether denormal floats count as zeros in arithmetic: as the format's own compiler has it, but not in exact results, which are
         those of IEEE 754."""
         return module.flushes_denormals and self.precision != "exact"
-
-    def data(self) -> dict[str, Any]:
-        """The options that kernels may depend on beside their problem."""
-        return {"precision": self.precision}

@@ -12,20 +12,11 @@ Order = tuple[int, ...]
 
 def order_for(view: Node) -> Order | None:
     """The dimension order of a stored value in which strides describe a view of it, so that the view needs no copy."""
-    chain: list[Node] = []
+    chain: Chain | None = None
     node = view
     while node.op in VIEWS:
-        chain.append(node)
-        node = node.operands[0]
-    plain: Strides | None = Strides.plain(dims_of(node))
-    for step in reversed(chain):
-        plain = plain.through(step) if plain is not None else None
-    if plain is not None:
-        return None
-    wanted: Strides | None = Strides.plain(dims_of(view))
-    for step in chain:
-        wanted = before(step, wanted) if wanted is not None else None
-    return None if wanted is None else dense_order(wanted)
+        chain, node = Chain(node, chain), node.operands[0]
+    return _order_over(node, chain, dims_of(view)) if access(chain, node) is None else None
 
 
 def orders_of_reads(group: Group) -> dict[Node, set[Order]]:
@@ -66,9 +57,7 @@ def _order_over(node: Node, chain: Chain | None, space: tuple[int, ...]) -> Orde
         return tuple(range(len(dims_of(node))))
     wanted: Strides | None = Strides.plain(space)
     for step in reversed(list(chain or ())):
-        if wanted is None or isinstance(step, Repeat):
-            return None
-        if isinstance(step, Reshape):
+        if wanted is None or isinstance(step, Repeat | Reshape):
             return None
         if isinstance(step, Permute):
             wanted = wanted.transposed([step.order.index(d) for d in range(len(step.order))])

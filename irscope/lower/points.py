@@ -7,7 +7,8 @@ that it depends on: values that are invariant in the inner loops are computed ou
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from irscope.fusion.drafts import dims_of
@@ -40,6 +41,10 @@ class Point:
     cone: int = 0
 
 
+Output = tuple[Node, Point, Strides]
+"""An output, its value, and its walk over the space."""
+
+
 @dataclass(slots=True, eq=False)
 class PointTrace:
     """All points of a group in topological order, and the outputs with their walks over the space.
@@ -50,7 +55,7 @@ class PointTrace:
     space: tuple[int, ...]
     rows: int
     points: list[Point]
-    outputs: list[tuple[Node, Point, Strides]]
+    outputs: list[Output]
 
     def walks(self) -> list[Strides]:
         """Every walk over the space."""
@@ -58,8 +63,14 @@ class PointTrace:
 
 
 def trace(problem: Problem) -> PointTrace | None:
-    """The points of a group, or None when strides do not describe all of its data movement."""
-    return _Tracer(problem).run()
+    """The points of a group over as few axes as possible, or None when strides do not describe all of its data movement. The axes of a map
+    are in the order of its last output, slowest first."""
+    found = _Tracer(problem).run()
+    if found is None or problem.group.kind != "map":
+        return None if found is None else merged(found)
+    strides = found.outputs[-1][2].strides
+    order = tuple(sorted(range(len(strides)), key=lambda d: (-abs(strides[d]), d)))
+    return merged(found if order == tuple(range(len(order))) else _reordered(found, order))
 
 
 Want = tuple[Node, Chain | None]
@@ -84,7 +95,7 @@ class _Tracer:
         self._listed: set[Point] = set()
 
     def run(self) -> PointTrace | None:
-        outputs: list[tuple[Node, Point, Strides]] = []
+        outputs: list[Output] = []
         for node in self.group.outputs:
             chain = self.group.chains.get(node)
             if self.group.kind == "reduction":
@@ -223,30 +234,23 @@ def merged(trace: PointTrace) -> PointTrace:
     def over(walk: Strides) -> Strides:
         return Strides(space, tuple(walk.strides[join[-1]] for join in joins), walk.offset)
 
-    made: dict[Point, Point] = {}
-    for point in trace.points:
-        new = Point(point.kind, point.node, tuple(made[a] for a in point.args), point.walk, point.steps, 0, point.stage, point.cone)
-        if point.kind in ("load", "count", "part"):
-            new.walk = over(point.walk)
-        new.level = split if point.kind == "reduce" else max([level_of(new.walk), *(a.level for a in new.args)])
-        made[point] = new
-    return PointTrace(space, split, list(made.values()), [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
+    return _rebuilt(trace, space, split, over)
 
 
-def reordered(trace: PointTrace, order: tuple[int, ...]) -> PointTrace:
+def _reordered(trace: PointTrace, order: tuple[int, ...]) -> PointTrace:
     """The same points with the axes in another order; only for groups without reductions."""
-    def over(walk: Strides) -> Strides:
-        return walk.transposed(order)
+    return _rebuilt(trace, tuple(trace.space[d] for d in order), trace.rows, lambda walk: walk.transposed(order))
 
+
+def _rebuilt(trace: PointTrace, space: tuple[int, ...], rows: int, over: Callable[[Strides], Strides]) -> PointTrace:
+    """The same points over another space; ``over`` returns a walk over it."""
     made: dict[Point, Point] = {}
     for point in trace.points:
-        new = Point(point.kind, point.node, tuple(made[a] for a in point.args), point.walk, point.steps, 0, point.stage, point.cone)
-        if point.kind in ("load", "count", "part"):
-            new.walk = over(point.walk)
-        new.level = max([level_of(new.walk), *(a.level for a in new.args)])
-        made[point] = new
-    return PointTrace(tuple(trace.space[d] for d in order), trace.rows, list(made.values()),
-                 [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
+        args = tuple(made[a] for a in point.args)
+        walk = over(point.walk) if point.kind in ("load", "count", "part") else point.walk
+        level = rows if point.kind == "reduce" else max([level_of(walk), *(a.level for a in args)])
+        made[point] = replace(point, args=args, walk=walk, level=level)
+    return PointTrace(space, rows, list(made.values()), [(node, made[point], over(walk)) for node, point, walk in trace.outputs])
 
 
 def lies_across(trace: PointTrace) -> bool:

@@ -15,11 +15,11 @@ A subexpression that a statement uses twice is named on a line before it (``t0 =
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterable
 
 from irscope.graph import DType
 from irscope.graph.dtypes import F32
+from irscope.lower.arithmetic import round_to
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
 from irscope.lower.tile import Assign, Buffer, Comment, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Stmt, Store, While
 from irscope.lower.traversal import Visitor, visits
@@ -35,9 +35,7 @@ _PLAIN = frozenset(("const", "var", "reg", "lane", "splat"))
 def print_kernel(kernel: Kernel, notes: Iterable[str] = ()) -> str:
     """One kernel; ``notes`` follow its head as comments."""
     lines = [f"kernel {kernel.name}({', '.join(_buffer(b) for b in kernel.params())}) lanes={kernel.lanes}", *(f"  # {n}" for n in notes)]
-    for buffer in kernel.buffers:
-        if buffer.scope in ("scratch", "const"):
-            lines.append(f"  {_buffer(buffer)}")
+    lines += [f"  {_buffer(buffer)}" for buffer in kernel.buffers if buffer.scope in ("scratch", "const")]
     _Printer(kernel.lanes, lines).block(kernel.body, "  ")
     return "\n".join(lines) + "\n"
 
@@ -238,12 +236,5 @@ def _constant(value: object, dtype: DType) -> str:
     if dtype.bits == 64:
         text = repr(value)
     else:
-        text = next(t for t in (f"{value:.{n}g}" for n in range(1, 18)) if _f32(float(t)) == value)
+        text = next(t for t in (f"{value:.{n}g}" for n in range(1, 18)) if round_to(float(t), F32) == value)
     return text.removesuffix(".0")
-
-
-def _f32(value: float) -> float:
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.inf

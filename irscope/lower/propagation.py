@@ -11,10 +11,10 @@ from irscope.fusion import Group
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
 from irscope.graph import Node, TensorType
+from irscope.lower.orders import Order
 from irscope.lower.storage import LayoutConstraint
 from irscope.ops import hlo
 
-Order = tuple[int, ...]
 ROUNDS = 4
 """The most forward and backward sweeps: orders meet in the middle of a graph."""
 

@@ -36,8 +36,7 @@ class Pull:
         self.k = k
         self.problem = problem
         self.inside = set(problem.group.nodes)
-        self.call = KernelOperands(k)
-        self.call.declare(problem)
+        self.call = KernelOperands(k, problem)
         self.views = self.call.views
         self._known: dict[tuple[Node, Index], tuple[Any, BlockScope]] = {}
         self._reshaped: dict[tuple[Index, tuple[int, ...]], tuple[Index, tuple[int, ...]]] = {}

@@ -2,26 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from irscope.graph.dtypes import PRED, S32, S64
 from irscope.lower.arithmetic import Arithmetic
-from irscope.lower.tile import (
-    Buffer,
-    Comment,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Buffer, Comment, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Stmt, Store, While
 
 
 @dataclass(slots=True, eq=False)
@@ -39,9 +25,9 @@ class BlockScope:
 class StatementBuilder(Arithmetic):
     """The half of the builder that writes statements into the innermost open block."""
 
-    def __init__(self, name: str, lanes: int = 16, tuned: bool = False, precision: str = "default") -> None:
+    def __init__(self, name: str, lanes: int = 16, precision: str = "default") -> None:
         super().__init__()
-        self.kernel = Kernel(name, lanes=lanes, tuned=tuned, precision=precision)
+        self.kernel = Kernel(name, lanes=lanes, precision=precision)
         self.lanes = lanes
         self._scopes = [BlockScope("kernel", self.kernel.body)]
         self._depth: dict[Expr, int] = {}
@@ -74,29 +60,20 @@ class StatementBuilder(Arithmetic):
         if trips is not None:
             known = (low.value, low.value + (trips - 1) * step)
         var = self.variable(self._fresh("i"), S64, known=known)
-        scope = self._push(kind, barrier=trips is None)
-        self._depth[var] = len(self._scopes) - 1
-        try:
+        with self._block(kind, barrier=trips is None) as scope:
+            self._depth[var] = len(self._scopes) - 1
             yield var
-        finally:
-            self._pop(scope)
         self.emit(For(var, low, high, step, kind, scope.body))
 
     @contextmanager
     def while_(self, condition: Callable[[], Expr]) -> Iterator[None]:
         """``with k.while_(lambda: ...)``: the condition is computed before each round."""
-        head = self._push("while")
-        try:
+        with self._block("while") as head:
             holds = condition()
             if holds.dtype is not PRED or holds.lanes != 1:
                 raise TypeError(f"a condition of {holds.dtype}x{holds.lanes}")
-            body = self._push("body")
-            try:
+            with self._block("body") as body:
                 yield
-            finally:
-                self._pop(body)
-        finally:
-            self._pop(head)
         self.emit(While(head.body, holds, body.body))
 
     @contextmanager
@@ -106,18 +83,12 @@ class StatementBuilder(Arithmetic):
             raise TypeError(f"a condition of {condition.dtype}x{condition.lanes}")
         if condition.op == "const":
             here = self._scopes[-1]
-            if condition.value:
+            with nullcontext() if condition.value else self._nowhere():
                 yield
-            else:
-                with self._nowhere():
-                    yield
             here.when = bool(condition.value)
             return
-        scope = self._push("if")
-        try:
+        with self._block("if") as scope:
             yield
-        finally:
-            self._pop(scope)
         statement = If(condition, scope.body)
         self.emit(statement)
         self._scopes[-1].when = statement
@@ -130,17 +101,11 @@ class StatementBuilder(Arithmetic):
         if before is None or (isinstance(before, If) and here.body[-1] is not before):
             raise ValueError("otherwise() follows when() directly")
         if isinstance(before, bool):
-            if before:
-                with self._nowhere():
-                    yield
-            else:
+            with self._nowhere() if before else nullcontext():
                 yield
             return
-        scope = self._push("if")
-        try:
+        with self._block("if") as scope:
             yield
-        finally:
-            self._pop(scope)
         before.otherwise.extend(scope.body)
 
     def let(self, value: Expr) -> Expr:
@@ -214,25 +179,26 @@ class StatementBuilder(Arithmetic):
         """Whether a block that :meth:`scope_token` returned is still open."""
         return scope in self._scopes
 
-    def _push(self, kind: str, barrier: bool = True) -> BlockScope:
+    @contextmanager
+    def _block(self, kind: str, barrier: bool = True) -> Iterator[BlockScope]:
+        """The innermost block, as long as it is open."""
         scope = BlockScope(kind, barrier=barrier)
         self._scopes.append(scope)
-        return scope
-
-    def _pop(self, scope: BlockScope) -> None:
-        if self._scopes[-1] is not scope:
-            raise ValueError("loops are closed in the order they were opened")
-        self._scopes.pop()
+        try:
+            yield scope
+        finally:
+            if self._scopes[-1] is not scope:
+                raise ValueError("loops are closed in the order they were opened")
+            self._scopes.pop()
 
     @contextmanager
     def _nowhere(self) -> Iterator[None]:
         """Statements that are dropped."""
-        scope = self._push("nowhere")
-        stored = [set(s.stored) for s in self._scopes[:-1]]
+        stored = [set(s.stored) for s in self._scopes]
         try:
-            yield
+            with self._block("nowhere"):
+                yield
         finally:
-            self._pop(scope)
             for outer, before in zip(self._scopes, stored):
                 outer.stored = before
 

@@ -43,11 +43,6 @@ class Storage:
         return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s < 0 and n)
 
     @property
-    def first(self) -> int:
-        """The place of element 0, counted from ``base``; 0 unless a stride is negative."""
-        return self.offset - self.base
-
-    @property
     def span(self) -> int:
         """Elements from the lowest to the highest accessed."""
         return 1 + sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides)) if self.elements else 0
@@ -129,3 +124,9 @@ class LayoutConstraint:
             if place == 0 and self.pitch:
                 step = -(-step // self.pitch) * self.pitch
         return tuple(strides), sum(self.low[d] * strides[d] for d in range(len(shape))), step
+
+    def storage(self, name: str, dtype: DType, shape: tuple[int, ...], zeroed: bool = False) -> Storage:
+        """Fresh memory in this layout. ``zeroed``: it must begin as zeros even without a halo."""
+        strides, offset, elements = self.layout(shape)
+        slot = Slot(name, dtype, elements, "temp", zeroed=zeroed or self.has_halo)
+        return Storage(slot, dtype, shape, strides, offset, tuple(zip(self.low, self.high)))

@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from irscope.lower.tile import Comment, Expr, Kernel, Let, Register, Stmt
@@ -55,10 +56,7 @@ def _stays(statement: Stmt, used: set[Expr | Register]) -> bool:
 
 
 def _read_in_place(kernel: Kernel, table: ExpressionTable) -> None:
-    readers: dict[Expr, int] = {}
-    for statement in walk(kernel.body):
-        for leaf in leaves(statement.operands()):
-            readers[leaf] = readers.get(leaf, 0) + 1
+    readers = Counter(leaf for statement in walk(kernel.body) for leaf in leaves(statement.operands()))
     order: list[list[Stmt]] = [kernel.body]
     for block in order:
         for statement in block:
@@ -66,13 +64,13 @@ def _read_in_place(kernel: Kernel, table: ExpressionTable) -> None:
         _read_in_block(block, readers, table)
 
 
-def _read_in_block(block: list[Stmt], readers: dict[Expr, int], table: ExpressionTable) -> None:
+def _read_in_block(block: list[Stmt], readers: Counter[Expr], table: ExpressionTable) -> None:
     """Within one block, replace a snapshot that a single later statement reads, with no assignment in between, by the register."""
     pending: dict[Expr, int] = {}
     gone: set[int] = set()
     for place, statement in enumerate(block):
         if isinstance(statement, Let) and statement.value.op == "reg":
-            if readers.get(statement.var, 0) == 1:
+            if readers[statement.var] == 1:
                 pending[statement.var] = place
             continue
         if not pending:

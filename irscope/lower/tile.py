@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from irscope.fusion.views import Strides  # a program from the cache needs no fusion
 
 
+def _infix(name: str, reflected: bool = False) -> Callable[[Expr, Numeric], Expr]:
+    """An operator of Python on expressions: an operation of their builder. ``reflected``: the expression is its second operand."""
+    def method(x: Expr, y: Numeric) -> Expr:
+        return x._builder().binary(name, y, x) if reflected else x._builder().binary(name, x, y)
+    return method
+
+
 @dataclass(slots=True, eq=False)
 class Expr:
     """A value. ``op`` is one of
@@ -50,40 +57,16 @@ class Expr:
         """The value of an integer constant, else None."""
         return self.value if self.op == "const" and self.dtype.is_integer and self.lanes == 1 else None
 
+    @property
+    def uniform(self) -> Any:
+        """The value that every lane has, where that is a constant, else None."""
+        plain = self.args[0] if self.op == "splat" else self
+        return plain.value if plain.op == "const" and plain.lanes == 1 else None
+
     def _builder(self) -> Home:
         if self.home is None:
             raise ValueError("arithmetic on an expression that no builder made")
         return self.home
-
-    def _do(self, name: str, x: Numeric, y: Numeric) -> Expr:
-        return self._builder().binary(name, x, y)
-
-    def __add__(self, other: Numeric) -> Expr:
-        return self._do("add", self, other)
-
-    def __radd__(self, other: Numeric) -> Expr:
-        return self._do("add", other, self)
-
-    def __sub__(self, other: Numeric) -> Expr:
-        return self._do("sub", self, other)
-
-    def __rsub__(self, other: Numeric) -> Expr:
-        return self._do("sub", other, self)
-
-    def __mul__(self, other: Numeric) -> Expr:
-        return self._do("mul", self, other)
-
-    def __rmul__(self, other: Numeric) -> Expr:
-        return self._do("mul", other, self)
-
-    def __truediv__(self, other: Numeric) -> Expr:
-        return self._do("div", self, other)
-
-    def __and__(self, other: Numeric) -> Expr:
-        return self._do("and", self, other)
-
-    def __or__(self, other: Numeric) -> Expr:
-        return self._do("or", self, other)
 
     def __neg__(self) -> Expr:
         return self._builder().unary("neg", self)
@@ -91,11 +74,11 @@ class Expr:
     def __invert__(self) -> Expr:
         return self._builder().unary("not", self)
 
-    def __floordiv__(self, other: Numeric) -> Expr:
-        return self._do("floordiv", self, other)
-
-    def __mod__(self, other: Numeric) -> Expr:
-        return self._do("floormod", self, other)
+    __add__, __radd__ = _infix("add"), _infix("add", reflected=True)
+    __sub__, __rsub__ = _infix("sub"), _infix("sub", reflected=True)
+    __mul__, __rmul__ = _infix("mul"), _infix("mul", reflected=True)
+    __truediv__, __floordiv__, __mod__ = _infix("div"), _infix("floordiv"), _infix("floormod")
+    __and__, __or__ = _infix("and"), _infix("or")
 
 
 Numeric = Value | complex
@@ -335,7 +318,7 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width; ``tuned``: a template emitted the statements, in vector form. ``flops``, ``bytes`` measure
+    ``lanes`` is the preferred vector width. ``flops``, ``bytes`` measure
     the work done (``counts_flops``: ``flops`` are known, and no share of a group of several kernels), ``origin`` names the user's nodes.
     ``schedule`` is the data that the template was called with.
     ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
@@ -346,7 +329,6 @@ class Kernel:
     buffers: list[Buffer] = field(default_factory=list)
     body: list[Stmt] = field(default_factory=list)
     lanes: int = 16
-    tuned: bool = False
     flops: float = 0.0
     bytes: float = 0.0
     origin: tuple[str, ...] = ()

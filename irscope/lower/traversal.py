@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from irscope.lower.tile import Assign, Expr, Register, Stmt
+from irscope.lower.tile import Assign, Comment, Expr, Register, Stmt
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -55,7 +55,10 @@ class _Functions(dict[type, Callable[..., object]]):
 
 
 class Visitor:
-    """Calls a function for each statement or step, by its class. A class without a function raises TypeError."""
+    """Calls a function for each statement or step, by its class. A class without a function raises TypeError.
+
+    A comment means nothing, except to a visitor that has a function for it.
+    """
 
     __slots__ = ()
     functions: ClassVar[_Functions] = _Functions()
@@ -63,6 +66,10 @@ class Visitor:
     def __init_subclass__(cls) -> None:
         cls.functions = _Functions({kind: function for base in reversed(cls.__mro__) for function in vars(base).values()
                                     for kind in getattr(function, "kinds", ())})
+
+    @visits(Comment)
+    def skip_comment(self, s: Comment, *args: object) -> None:
+        """Does nothing."""
 
     def visit(self, node: object, *args: object) -> object:
         """The result of the function of its class for a statement or step."""

@@ -6,7 +6,6 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant, GetTupleElement
 
 Path = tuple[int, ...]
-Path0: Path = ()
 
 
 def tensor_of(node: Node) -> TensorType:
@@ -51,13 +50,13 @@ def leaves(node: Node) -> list[Node]:
     return found
 
 
-def path_to(node: Node) -> Path:
-    """The path from a value to the part of it that a chain of ``get-tuple-element`` reads."""
-    path = Path0
+def source_of(node: Node) -> tuple[Node, Path]:
+    """The value of which a chain of ``get-tuple-element`` reads a part, and the path to it."""
+    path: Path = ()
     while node.op is hlo.get_tuple_element:
         path = (GetTupleElement.of(node).index, *path)
         node = node.operands[0]
-    return path
+    return node, path
 
 
 class TupleParts:
@@ -67,10 +66,7 @@ class TupleParts:
         self._parts: dict[Node, dict[Path, list[Node]]] = {}
         for node in graph.nodes:
             if node.op is hlo.get_tuple_element and not isinstance(node.type, TupleType):
-                source, path = node, Path0
-                while source.op is hlo.get_tuple_element:
-                    path = (GetTupleElement.of(source).index, *path)
-                    source = source.operands[0]
+                source, path = source_of(node)
                 self._parts.setdefault(source, {}).setdefault(path, []).append(node)
 
     def at(self, node: Node, path: Path) -> list[Node]:
@@ -92,8 +88,5 @@ def is_invariant(node: Node, path: Path) -> bool:
 
 def state_path(leaf: Node, body: Graph) -> Path | None:
     """The path to a node that is a part of the body's parameter, or None."""
-    path: Path = ()
-    while leaf.op is hlo.get_tuple_element:
-        path = (GetTupleElement.of(leaf).index, *path)
-        leaf = leaf.operands[0]
-    return path if body.params and leaf is body.params[0] else None
+    source, path = source_of(leaf)
+    return path if body.params and source is body.params[0] else None

@@ -13,24 +13,7 @@ from irscope.graph.dtypes import F32, F64, PRED, S32, S64
 from irscope.lower.bounds import ARITHMETIC, unproved
 from irscope.lower.contents import verify_contents
 from irscope.lower.program import Copy, Launch, Loop, Program, Slot, Switch
-from irscope.lower.tile import (
-    Assign,
-    Buffer,
-    Comment,
-    Declare,
-    Expr,
-    For,
-    GatherLoad,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Prefetch,
-    Register,
-    Stmt,
-    Store,
-    While,
-)
+from irscope.lower.tile import Assign, Buffer, Declare, Expr, For, GatherLoad, If, Kernel, Let, Load, Prefetch, Register, Stmt, Store, While
 from irscope.lower.traversal import Visitor, subexpressions, visits, walk
 from irscope.ops.vocabulary import BINARY, COMPARE, REDUCE, UNARY
 
@@ -59,12 +42,9 @@ def verify_program(program: Program) -> list[str]:
     """The faults of a program and its kernels."""
     problems = [f"{kernel.name}: {p}" for kernel in program.kernels() for p in verify_kernel(kernel)]
     known = {*program.inputs, *program.outputs, *program.temps, *program.constants}
-    for slot in program.temps:
-        if slot.offset < 0 or slot.offset + slot.bytes > program.arena_bytes:
-            problems.append(f"temporary {slot.name} is outside of the arena")
-    for slot in program.constants:
-        if slot.data is None:
-            problems.append(f"constant {slot.name} has no data")
+    problems += [f"temporary {slot.name} is outside of the arena" for slot in program.temps
+                 if slot.offset < 0 or slot.offset + slot.bytes > program.arena_bytes]
+    problems += [f"constant {slot.name} has no data" for slot in program.constants if slot.data is None]
     check = _Steps(known)
     for step in walk(program.steps):
         check.visit(step)
@@ -187,10 +167,6 @@ class _Check(Visitor):
     def prefetch(self, s: Prefetch, around: _Around) -> None:
         self.read(s, around)
         self.index(s.index, "prefetch")
-
-    @visits(Comment)
-    def comment(self, s: Comment, around: _Around) -> None:
-        """Nothing to check."""
 
     @visits(Let)
     def let(self, s: Let, around: _Around) -> None:

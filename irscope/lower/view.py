@@ -14,15 +14,6 @@ from irscope.lower.statements import StatementBuilder
 from irscope.lower.tile import Buffer, Expr
 
 
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides, in elements, of an array without gaps."""
-    strides, step = [], 1
-    for size in reversed(tuple(shape)):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Address:
     """Element ``index`` of a buffer. ``address + n`` is the address ``n`` elements further; in the same buffer."""
@@ -67,13 +58,6 @@ class View:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int = 0
-
-    @staticmethod
-    def over(builder: StatementBuilder, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
-             offset: int = 0) -> View:
-        """A view, row-major over the buffer's own shape by default."""
-        shape = tuple(buffer.shape if shape is None else shape)
-        return View(builder, buffer, shape, row_major(shape) if strides is None else tuple(strides), offset)
 
     @property
     def dtype(self) -> DType:

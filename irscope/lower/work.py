@@ -11,6 +11,8 @@ that changes it.
 """
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from math import prod
 from typing import cast
 
@@ -34,6 +36,11 @@ SMALL = 1 << 16
 MOST_PADDED = 32.0
 """Padding of vectors and tiles explains no more than this: a group that computes more is split when it is lowered."""
 
+_BOUNDS: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "min": min, "max": max, "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+}
+"""The operations of the bounds of loops."""
 _FREE = frozenset("const var reg lane splat shuffle bitcast complex real imag select".split())
 
 
@@ -161,23 +168,8 @@ class _Count(Visitor):
         numbers = [a for a in args if a is not None]
         if len(numbers) != 2 or len(args) != 2 or (x.op.startswith("floor") and not numbers[1]):
             return None
-        a, b = numbers
-        match x.op:
-            case "add":
-                return a + b
-            case "sub":
-                return a - b
-            case "mul":
-                return a * b
-            case "min":
-                return min(a, b)
-            case "max":
-                return max(a, b)
-            case "floordiv":
-                return a // b
-            case "floormod":
-                return a % b
-        return None
+        rule = _BOUNDS.get(x.op)
+        return None if rule is None else rule(*numbers)
 
 
 def _weight(x: Expr) -> int:

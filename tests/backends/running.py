@@ -18,11 +18,11 @@ Array = np.ndarray[Any, Any]
 Make = Callable[..., Sequence[Expr]]
 
 
-def elementwise(make: Make, inputs: Sequence[Array], outputs: Sequence[DType], lanes: int = 1, precision: str = "default",
-                tuned: bool = True) -> Kernel:
+def elementwise(make: Make, inputs: Sequence[Array], outputs: Sequence[DType], lanes: int = 1,
+                precision: str = "default") -> Kernel:
     """A kernel that applies ``make(k, *values)`` to each element, ``lanes`` at a time and the rest one by one."""
     count = inputs[0].size
-    k = KernelBuilder("elementwise", lanes, tuned=tuned, precision=precision)
+    k = KernelBuilder("elementwise", lanes, precision=precision)
     ins = [k.buffer(f"x{i}", dtype_of(a.dtype), (count,), "in") for i, a in enumerate(inputs)]
     outs = [k.buffer(f"y{i}", dtype, (count,), "out") for i, dtype in enumerate(outputs)]
 

@@ -11,10 +11,10 @@ import pytest
 
 import irscope
 from irscope.backends import llvm_compile
-from irscope.backends.executable import address
 from irscope.backends.llvm_compile import LoadedCode
 from irscope.backends.model import compile_module, lowered
-from irscope.backends.standalone import ENTRY, EXPORTS, LARGE, SIZE, Library
+from irscope.backends.standalone import ENTRY, EXPORTS, LARGE, SIZE, CompiledLibrary
+from irscope.lower.memory import address
 from irscope.lower.options import Options
 from irscope.lower.program import Program
 
@@ -37,7 +37,7 @@ class Loaded:
     """The entry point of a library that is loaded into this process."""
 
     def __init__(self, program: Program, folder: Path) -> None:
-        library = Library.of(program, llvm_compile.host(), folder)
+        library = CompiledLibrary.of(program, llvm_compile.host(), folder)
         self.code = LoadedCode([library.object_code()], list(EXPORTS))
         self.arena_bytes = ctypes.c_int64.from_address(self.code.addresses[SIZE]).value
         assert self.arena_bytes == library.arena_bytes

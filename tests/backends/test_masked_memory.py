@@ -11,10 +11,11 @@ import pytest
 import irscope
 from benchmarks.masked_memory import CPUS, Form, masks, runnable, texts, wrong_masks
 from irscope.backends import llvm_compile, llvm_masked
-from irscope.backends.executable import Executable, aligned_bytes
+from irscope.backends.executable import Executable
 from irscope.backends.llvm_code import Code
 from irscope.backends.llvm_masked import LaneRun
 from irscope.graph import DTYPES
+from irscope.lower.memory import aligned_bytes
 from tests.conftest import Cli
 
 SIZE = {"movb": 1, "vpextrb": 1, "pextrb": 1, "movw": 2, "vpextrw": 2, "pextrw": 2, "movl": 4, "vmovd": 4, "vmovss": 4, "vpextrd": 4,

@@ -102,7 +102,7 @@ def test_schedules_as_data() -> None:
 
 
 def test_options() -> None:
-    assert Options() == Options(None, 1, "default", 0) and Options(precision="fast").data() == {"precision": "fast"}
+    assert Options() == Options(None, 1, "default", 0) and Options(precision="fast").precision == "fast"
 
 
 def lines(size: int, step: int, **more: bool) -> list[str]:

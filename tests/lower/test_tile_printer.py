@@ -16,7 +16,7 @@ Golden = Callable[[str, str], None]
 
 def gemm() -> Kernel:
     """A product with two rows and two vectors in registers."""
-    k = KernelBuilder("gemm", 16, tuned=True)
+    k = KernelBuilder("gemm", 16)
     a, b = k.buffer("A", F32, (128, 64), "in"), k.buffer("B", F32, (3, 64, 32), "in")
     bias, c = k.buffer("bias", F32, (96,), "in"), k.buffer("C", F32, (128, 96), "out")
     with k.par(0, 3) as j, k.loop(0, 128, 2) as i:

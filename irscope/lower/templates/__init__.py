@@ -29,11 +29,11 @@ index, and stores outputs; a template with an anchor first passes it the anchor'
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from irscope.fusion import Group
 from irscope.graph import DType, Node
@@ -57,8 +57,8 @@ class Problem:
     ``constants`` has the arrays of the inputs that are known before the program runs. ``machine`` is the processor,
     ``threads`` says how many may work. ``in_place``: an output shares the memory of an input that is read element by
     element, so each element must be read before it is written, and computed once. ``stream``: outputs so large that they should be
-    written with non-temporal stores, since nothing reads them soon. ``options`` has the options of the compiler
-    (``precision``: exact, default, fast). ``apart``: outputs that are written into private memory of the template, from which another
+    written with non-temporal stores, since nothing reads them soon. ``precision`` (exact, default, fast) is how close
+    results must be to the definition. ``apart``: outputs that are written into private memory of the template, from which another
     stage copies them.
     """
 
@@ -71,18 +71,13 @@ class Problem:
     threads: int = 1
     in_place: bool = False
     stream: frozenset[Node] = frozenset()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    precision: str = "default"
     apart: frozenset[Node] = frozenset()
 
     @property
     def lanes(self) -> int:
         """The number of f32 in a vector of the machine."""
         return self.machine.words
-
-    @property
-    def precision(self) -> str:
-        """How close results must be to the definition."""
-        return str(self.options.get("precision", "default"))
 
     def operand(self, node: Node) -> KernelOperand:
         """The operand for an input or output in its own storage."""
@@ -161,7 +156,10 @@ M = TypeVar("M")
 class Template(ABC, Generic[M]):
     """The interface of the ``TEMPLATE`` in each module of this folder. ``M`` describes the work: ``match`` returns it."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """The name of its module."""
+        return type(self).__module__.rpartition(".")[2]
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """The layouts that the template requests for inputs and outputs; empty when any layout will do."""

@@ -9,11 +9,18 @@ sum axes (window y, window x, channel) walk the same image, with strides that ov
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from irscope.graph import DType
 from irscope.graph.node import Index
+from irscope.lower.build import KernelBuilder
+from irscope.lower.tile import Expr
+from irscope.lower.view import Address
+
+Finish = Callable[[Expr, list[Index], Expr | None], None]
+"""``finish(value, index, mask)``: stores the result at a logical index, lanes along the vectors' axis, after any epilogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,21 @@ class Affine:
     def flops(self) -> float:
         """Multiplications and additions."""
         return 2.0 * prod(a.size for a in self.axes)
+
+
+@dataclass(slots=True)
+class AffineNest:
+    """A contraction being emitted: ``lhs`` and ``rhs`` are the operands' first elements, to which the strides in ``affine`` apply, ``rank``
+    is the number of result dimensions."""
+
+    k: KernelBuilder
+    affine: Affine
+    lhs: Address
+    rhs: Address
+    dtype: DType
+    lanes: int
+    rank: int
+    finish: Finish
 
 
 def merged(affine: Affine) -> Affine:

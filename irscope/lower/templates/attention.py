@@ -37,8 +37,6 @@ MOST_QUERIES = 512
 class AttentionTemplate(Template[AttentionWork]):
     """The attention template: see the module."""
 
-    name = "attention"
-
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """The results of each query are contiguous."""
         if group.kind != "attention" or group.anchor is None:
@@ -79,7 +77,7 @@ class AttentionTemplate(Template[AttentionWork]):
                 "score_rows": score[0], "score_vectors": min(score[1], MOST_VECTORS), "value_rows": value[0], "value_vectors": value[1]}
 
     def build(self, problem: Problem, match: AttentionWork, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, lanes=problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=problem.lanes, precision=problem.precision)
         nest = AttentionNest(k, problem, match, schedule)
         nest.write()
         flops = 2.0 * prod(match.batches) * prod(match.rows) * match.keys * (_depth(match) + match.width)

@@ -32,7 +32,7 @@ from irscope.lower.templates.masking import Mask
 from irscope.lower.templates.nest import PACKERS, ContractionNest
 from irscope.lower.templates.pack import Strip, in_panel
 from irscope.lower.templates.score_rows import ScoreRows
-from irscope.lower.templates.shares import stepped
+from irscope.lower.templates.shares import stepped, vectors
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address
 from irscope.ops.contraction import DotDims
@@ -320,7 +320,7 @@ class AttentionNest:
                     score = k.select(mask, score, k.const(-inf, F32))
                 (self.scores + (at[-2] * self.pitch + place)).store(score)
 
-            ContractionNest(k, Affine([row, column, *sums]), queries.address, part.keys, F32, self.lanes, self.rank, tile, finish,
+            ContractionNest(k, Affine([row, column, *sums]), queries.address, part.keys, F32, self.lanes, self.rank, finish, tile,
                             False).write()
 
     # ---- the softmax
@@ -369,8 +369,8 @@ class AttentionNest:
         def finish(value: Expr, at: list[Index], mask: Expr | None) -> None:
             self._result(value, (self.totals + at[-2]).load(), [*queries.index[:-1], queries.index[-1] + at[-2], at[-1]], mask)
 
-        ContractionNest(k, Affine([row, column, sums]), self.scores, block.values, F32, self.lanes, self.rank, tile,
-                        add if self.streaming else finish, False).write()
+        ContractionNest(k, Affine([row, column, sums]), self.scores, block.values, F32, self.lanes, self.rank,
+                        add if self.streaming else finish, tile, False).write()
 
     def _finish(self, queries: Queries) -> None:
         """Emit the results of a block of queries, once all keys are summed."""
@@ -378,9 +378,8 @@ class AttentionNest:
         with k.loop(0, queries.rows) as r:
             number = queries.number + r
             total = (self.totals + number).load()
-            for j, count in stepped(k, self.values, lanes, False):
+            for j, mask in vectors(k, self.values, lanes, False):
                 value = (self.results + (number * self.result_pitch + j)).load(lanes)
-                mask = k.first_lanes(count, lanes) if count < lanes else None
                 self._result(value, total, [*queries.index[:-1], queries.index[-1] + r, j], mask)
 
     def _result(self, value: Expr, total: Expr, where: list[Index], mask: Expr | None) -> None:

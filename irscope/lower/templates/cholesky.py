@@ -33,8 +33,6 @@ FEWEST_ROWS = 16
 class CholeskyTemplate(Template[Node]):
     """``cholesky`` of real matrices; not under ``exact`` precision, since products are subtracted with one rounding."""
 
-    name = "cholesky"
-
     def match(self, problem: Problem) -> Node | None:
         node = problem.group.anchor
         if node is None or node.op is not hlo.cholesky or len(problem.group.nodes) > 1 or problem.in_place:
@@ -48,9 +46,8 @@ class CholeskyTemplate(Template[Node]):
         return {"lanes": lanes, "vectors": 2, "rows": min(lanes, machine.registers // 4)}
 
     def build(self, problem: Problem, match: Node, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
-        call = KernelOperands(k)
-        call.declare(problem)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
+        call = KernelOperands(k, problem)
         _Factor(k, schedule, call.views[match.operands[0]], call.views[match], Cholesky.of(match).lower).write()
         return Built([call.stage(k.finish(schedule=schedule))])
 

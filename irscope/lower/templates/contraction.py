@@ -50,8 +50,6 @@ class ContractionWork:
 class ContractionTemplate(Template[ContractionWork]):
     """The template for matrix products: see the module."""
 
-    name = "contraction"
-
     def match(self, problem: Problem) -> ContractionWork | None:
         """A dot of floats or integers whose results are contiguous along one of its free dimensions."""
         anchor = problem.group.anchor
@@ -83,21 +81,21 @@ class ContractionTemplate(Template[ContractionWork]):
         anchor, dtype = problem.group.anchor, sum_type(problem.group)
         assert anchor is not None
         lanes = problem.machine.lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         edges = match.edges or Edges(problem)
         columns = match.affine.of("column")
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else columns[-1].out if columns else 0)
-        left, right = epilogue.views[match.left].origin, epilogue.views[match.right].origin
+        left, right, rank = epilogue.views[match.left].origin, epilogue.views[match.right].origin, len(dims_of(anchor))
         if match.lane is not None:
-            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, len(dims_of(anchor)), epilogue).write()
+            LaneNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, match.lane).write()
         elif match.inner:
-            InnerNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), epilogue, schedule["rows"]).write()
+            InnerNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, schedule["rows"]).write()
         else:
             chosen = ContractionSchedule.of(schedule)
             if chosen.pack == "load":
                 packed, shape = packed_operand(match, chosen, dtype, lanes)
                 right = epilogue.call.packed(packed, shape, "panels").origin
-            ContractionNest(k, match.affine, left, right, dtype, lanes, len(dims_of(anchor)), chosen, epilogue).write()
+            ContractionNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, chosen).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([epilogue.call.stage(kernel), *edges.after])
 

@@ -13,7 +13,7 @@ from irscope.fusion.drafts import dims_of
 from irscope.graph import Node, TensorType
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
-from irscope.lower.storage import LayoutConstraint
+from irscope.lower.storage import LayoutConstraint, Storage
 from irscope.lower.templates import Built, KernelOperand, Packed, Problem, Template
 from irscope.lower.templates.affine import Affine, Axis, merged, swapped
 from irscope.lower.templates.dots import alternatives, choose, last, packing, sorted_axes, vector_axis
@@ -33,25 +33,20 @@ FEW = 4
 
 @dataclass(slots=True)
 class ConvolutionWork:
-    """A convolution as a nest, between its edges. ``image`` is what the window slides over; ``order`` is that of its sum axes there.
+    """A convolution as a nest. ``fixed``: its kernel is packed before the first run.
 
     ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast. ``lane``: they walk the groups.
     """
 
-    geometry: ConvolutionGeometry
-    edges: Edges
-    image: KernelOperand
+    between: Between
     affine: Affine
-    order: tuple[int, ...]
-    fixed: bool
+    fixed: bool = False
     flipped: bool = False
     lane: Axis | None = None
 
 
 class ConvolutionTemplate(Template[ConvolutionWork]):
     """The template for convolutions: see the module."""
-
-    name = "convolution"
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """Requests operand and results channels last, the operand with room for the padding."""
@@ -95,26 +90,26 @@ class ConvolutionTemplate(Template[ConvolutionWork]):
         return [s.data() for s in alternatives(match.affine, ContractionSchedule.of(schedule), dtype, machine, problem.threads)]
 
     def build(self, problem: Problem, match: ConvolutionWork, schedule: Schedule) -> Built:
-        dtype, geometry, edges = sum_type(problem.group), match.geometry, match.edges
+        dtype, geometry, edges, image = sum_type(problem.group), match.between.geometry, match.between.edges, match.between.image
         chosen = ContractionSchedule.of({"rows": 1, "vectors": 1, **schedule})
         lanes = problem.machine.lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, match.lane.out if match.lane is not None else match.affine.of("column")[-1].out)
         call = epilogue.call
-        left, right = geometry.first_tap(call.bind(match.image, "in", "image")), geometry.first_weight(epilogue.views[geometry.rhs])
+        left, right = geometry.first_tap(call.bind(image, "in", "image")), geometry.first_weight(epilogue.views[geometry.rhs])
         if match.flipped:
             left, right = right, left
         rank = len(dims_of(geometry.lhs))
         if match.lane is not None:
-            LaneNest(k, match.affine, match.lane, left, right, dtype, lanes, rank, epilogue).write()
+            LaneNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, match.lane).write()
             return Built([*edges.before, call.stage(k.finish(flops=match.affine.flops, schedule=schedule)), *edges.after])
         if chosen.pack == "load":
-            width, order, numpy_type = chosen.vectors * lanes, match.order, dtype.numpy()
+            width, order, numpy_type = chosen.vectors * lanes, geometry.order(image.storage), dtype.numpy()
             shape = (geometry.groups, -(-match.affine.of("column")[-1].size // width), match.affine.size("sum"), width)
             packed = Packed(geometry.rhs, dtype, ("panels", geometry.conv, order, width, dtype.name),
                             lambda array: panels(geometry.arranged(array, order), 1, width, numpy_type))
             right = call.packed(packed, shape, "panels").origin
-        ContractionNest(k, match.affine, left, right, dtype, lanes, rank, chosen, epilogue).write()
+        ContractionNest(k, match.affine, left, right, dtype, lanes, rank, epilogue, chosen).write()
         kernel = k.finish(flops=match.affine.flops, schedule=schedule)
         return Built([*edges.before, call.stage(kernel), *edges.after])
 
@@ -124,12 +119,10 @@ def _work(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWork | 
     between = between_edges(problem, geometry)
     if between is None:
         return None
-    edges, image, written, read = between
-    lhs = image.storage
     fixed = geometry.rhs in problem.constants
-    affine = sorted_axes(merged(geometry.affine(lhs, None if fixed else problem.ins[geometry.rhs], [*written, *read])))
-    column = vector_axis(affine, written)
-    return None if column is None else ConvolutionWork(geometry, edges, image, last(affine, column), geometry.order(lhs), fixed)
+    affine = sorted_axes(merged(between.affine(None if fixed else problem.ins[geometry.rhs])))
+    column = vector_axis(affine, between.written)
+    return None if column is None else ConvolutionWork(between, last(affine, column), fixed)
 
 
 def _flipped(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWork | None:
@@ -137,13 +130,11 @@ def _flipped(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWork
     between = between_edges(problem, geometry, in_place=True)
     if between is None:
         return None
-    edges, image, written, read = between
-    lhs = image.storage
-    affine = sorted_axes(merged(swapped(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read]))))
-    column = vector_axis(affine, written)
+    affine = sorted_axes(merged(swapped(between.affine(problem.ins[geometry.rhs]))))
+    column = vector_axis(affine, between.written)
     if column is None or (column.rhs != 1 and geometry.conv.outputs > geometry.groups):
         return None
-    return ConvolutionWork(geometry, edges, image, last(affine, column), geometry.order(lhs), False, True)
+    return ConvolutionWork(between, last(affine, column), flipped=True)
 
 
 def _by_groups(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWork | None:
@@ -151,11 +142,9 @@ def _by_groups(problem: Problem, geometry: ConvolutionGeometry) -> ConvolutionWo
     between = between_edges(problem, geometry)
     if between is None:
         return None
-    edges, image, written, read = between
-    lhs = image.storage
-    affine = sorted_axes(merged(geometry.affine(lhs, problem.ins[geometry.rhs], [*written, *read])))
-    axis = lane_axis(affine, written)
-    return None if axis is None else ConvolutionWork(geometry, edges, image, affine, geometry.order(lhs), False, lane=axis)
+    affine = sorted_axes(merged(between.affine(problem.ins[geometry.rhs])))
+    axis = lane_axis(affine, between.written)
+    return None if axis is None else ConvolutionWork(between, affine, lane=axis)
 
 
 def _filled(size: int, lanes: int) -> float:
@@ -174,10 +163,21 @@ def geometry_of(group: Group) -> ConvolutionGeometry | None:
 class Between(NamedTuple):
     """A convolution without the copies at its edges: the image that its window slides over, and the epilogue's walks over its accesses."""
 
+    geometry: ConvolutionGeometry
     edges: Edges
     image: KernelOperand
     written: list[Walk]
     read: list[Walk]
+
+    def affine(self, rhs: Storage | None) -> Affine:
+        """The contraction over this image and a kernel (:meth:`ConvolutionGeometry.affine`)."""
+        return self.geometry.affine(self.image.storage, rhs, [*self.written, *self.read])
+
+    @property
+    def is_channels_last(self) -> bool:
+        """Whether the channels of the image and of all results are neighbours in memory."""
+        dims = self.geometry.conv.dims
+        return self.image.storage.strides[dims.lhs_feature] == 1 and all(v[dims.out_feature] == 1 for v in self.written)
 
 
 def between_edges(problem: Problem, geometry: ConvolutionGeometry, tile: int = 1, channels_last: bool = False,
@@ -201,21 +201,13 @@ def between_edges(problem: Problem, geometry: ConvolutionGeometry, tile: int = 1
         order = geometry.image_constraint().order
         if in_place or (not channels_last and lhs.shape[dims.lhs_feature] < problem.lanes):
             order = tuple(sorted(range(len(lhs.shape)), key=lambda d: (-abs(lhs.strides[d]), d)))
-        room = [(0, 0)] * len(lhs.shape)
-        for d, around in zip(dims.lhs_spatial, geometry.room(tile)):
-            room[d] = around
-        image = edges.frame(geometry.lhs, order, room, geometry.holes)
+        around = dict(zip(dims.lhs_spatial, geometry.room(tile)))
+        image = edges.frame(geometry.lhs, order, [around.get(d, (0, 0)) for d in range(len(lhs.shape))], geometry.holes)
     if not in_place and (channels_last or geometry.conv.outputs > geometry.groups or geometry.has_lanes_of_groups):
         apart = [o for o, storage in problem.outs.items() if storage.strides[dims.out_feature] != 1]
         edges.leave(dict.fromkeys(apart, geometry.result_constraint().order))
     found = walks(edges.problem)
-    return None if found is None else Between(edges, image, *found)
-
-
-def are_channels_last(between: Between, geometry: ConvolutionGeometry) -> bool:
-    """Whether the channels of the image and of all results are neighbours in memory."""
-    dims = geometry.conv.dims
-    return between.image.storage.strides[dims.lhs_feature] == 1 and all(v[dims.out_feature] == 1 for v in between.written)
+    return None if found is None else Between(geometry, edges, image, *found)
 
 
 TEMPLATE = ConvolutionTemplate()

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from irscope.graph import DType
@@ -11,7 +10,7 @@ from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import VectorMachine
 from irscope.lower.templates import Built, Packed, Problem, Template
-from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
+from irscope.lower.templates.convolution import Between, between_edges, geometry_of
 from irscope.lower.templates.depthwise_nest import DepthwiseNest
 from irscope.lower.templates.epilogue import Epilogue
 from irscope.lower.templates.geometry import ConvolutionGeometry
@@ -25,20 +24,10 @@ MAX_TAPS = 49
 """Windows up to 7 x 7; larger ones go as grouped contractions."""
 
 
-@dataclass(slots=True)
-class DepthwiseWork:
-    """A convolution between its edges."""
-
-    geometry: ConvolutionGeometry
-    between: Between
-
-
-class DepthwiseTemplate(Template[DepthwiseWork]):
+class DepthwiseTemplate(Template[Between]):
     """The template for depthwise convolutions: see the module."""
 
-    name = "depthwise"
-
-    def match(self, problem: Problem) -> DepthwiseWork | None:
+    def match(self, problem: Problem) -> Between | None:
         """Two spatial dimensions, as many groups as channels and results, floats."""
         geometry = geometry_of(problem.group)
         if geometry is None or not sum_type(problem.group).is_float or geometry.rhs not in problem.ins:
@@ -49,16 +38,16 @@ class DepthwiseTemplate(Template[DepthwiseWork]):
         if prod(conv.window.size) > MAX_TAPS:
             return None
         between = between_edges(problem, geometry, channels_last=True)
-        return DepthwiseWork(geometry, between) if between is not None and are_channels_last(between, geometry) else None
+        return between if between is not None and between.is_channels_last else None
 
-    def schedule(self, problem: Problem, match: DepthwiseWork) -> Schedule:
+    def schedule(self, problem: Problem, match: Between) -> Schedule:
         return {"pixels": _pixels(match.geometry, problem.machine)}
 
-    def build(self, problem: Problem, match: DepthwiseWork, schedule: Schedule) -> Built:
-        geometry, edges, dtype = match.geometry, match.between.edges, sum_type(problem.group)
+    def build(self, problem: Problem, match: Between, schedule: Schedule) -> Built:
+        geometry, edges, dtype = match.geometry, match.edges, sum_type(problem.group)
         conv, dims, window = geometry.conv, geometry.conv.dims, geometry.conv.window
         lanes = problem.machine.lanes(dtype)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         if geometry.rhs in problem.constants:
             padded = -(-conv.outputs // lanes) * lanes
@@ -66,13 +55,8 @@ class DepthwiseTemplate(Template[DepthwiseWork]):
             tap = _from_panel(taps.origin, padded, lanes)
         else:
             tap = _in_place(k, geometry, epilogue.views[geometry.rhs], dtype, lanes)
-        image = epilogue.call.bind(match.between.image, "in", "image")
-        y, x = dims.lhs_spatial
-        size, step, reach = ((pair[0], pair[1]) for pair in (window.size, window.stride, window.rhs_dilate))
-
-        DepthwiseNest(k, geometry.first_tap(image), tap, (image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
-                      (conv.batch, conv.out_spatial[0], conv.out_spatial[1]), conv.outputs, size, step, reach, schedule["pixels"],
-                      dtype, lanes, epilogue.of_image(dims)).write()
+        image = epilogue.call.bind(match.image, "in", "image")
+        DepthwiseNest(k, geometry, image, tap, schedule["pixels"], dtype, lanes, epilogue.of_image(dims)).write()
         kernel = k.finish(flops=2.0 * prod(window.size) * conv.batch * prod(conv.out_spatial) * conv.outputs, schedule=schedule)
         return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 

@@ -85,11 +85,10 @@ class Epilogue(Pull):
 
     def of_image(self, dims: ConvDims) -> Callable[[Expr, Sequence[Index], Expr | None], None]:
         """The same for a convolution: takes a value, its batch, spatial indices and feature, and a mask."""
+        order = (dims.out_batch, *dims.out_spatial, dims.out_feature)
+
         def finish(value: Expr, place: Sequence[Index], mask: Expr | None) -> None:
-            index: list[Index] = [0] * len(place)
-            for d, i in zip((dims.out_batch, *dims.out_spatial, dims.out_feature), place, strict=True):
-                index[d] = i
-            self(value, index, mask)
+            self(value, [place[order.index(d)] for d in range(len(order))], mask)
         return finish
 
     def load(self, node: Node, index: Sequence[object], mask: Expr | None = None) -> Expr:

@@ -17,7 +17,7 @@ from irscope.lower.pull import Pull
 from irscope.lower.storage import Storage
 from irscope.lower.templates import Built, KernelOperand, Problem, Template
 from irscope.lower.tile import Schedule
-from irscope.lower.values import leaf_paths, path_to
+from irscope.lower.values import leaf_paths, source_of
 from irscope.lower.view import View
 from irscope.ops.costs import result_elements
 
@@ -27,8 +27,6 @@ MOST_AGAIN = 4
 
 class GenericTemplate(Template[str]):
     """The template for groups that no faster template accepts."""
-
-    name = "generic"
 
     def match(self, problem: Problem) -> str | None:
         """``nest`` where the operator is a loop nest of its own, else ``element``; None where that repeats the loops of operators."""
@@ -61,7 +59,7 @@ def _results(pull: Pull, problem: Problem, anchor: Node) -> list[View]:
     """A view for every result of an operator, in its own order; unused results get scratch memory."""
     if isinstance(anchor.type, TensorType):
         return [pull.views[output] for output in problem.outs]
-    read = {path_to(output): output for output in problem.outs}
+    read = {source_of(output)[1]: output for output in problem.outs}
     outs: list[View] = []
     for path, type in leaf_paths(anchor.type):
         if path in read:

@@ -38,10 +38,8 @@ class ConvolutionGeometry:
     @property
     def holes(self) -> tuple[int, ...]:
         """For each dimension of the operand, the distance of its elements in the dilated image."""
-        found = [1] * (len(self.spatial) + 2)
-        for d, hole in zip(self.conv.dims.lhs_spatial, self.conv.window.lhs_dilate):
-            found[d] = hole
-        return tuple(found)
+        found = dict(zip(self.conv.dims.lhs_spatial, self.conv.window.lhs_dilate))
+        return tuple(found.get(d, 1) for d in range(len(self.spatial) + 2))
 
     def room(self, tile: int = 1) -> tuple[tuple[int, int], ...]:
         """Elements of zeros before and after each spatial dimension that the taps reach, when results come in tiles of ``tile``."""

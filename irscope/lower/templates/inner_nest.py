@@ -1,17 +1,14 @@
 """Loops for a few columns: matrix times vector, where both operands are contiguous along the sum and lanes walk it."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from irscope.graph import DType
 from irscope.graph.node import Index
-from irscope.lower.build import KernelBuilder
-from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.affine import Affine, AffineNest, Axis
 from irscope.lower.templates.micro import Tile, inner_products
 from irscope.lower.templates.shares import stepped
-from irscope.lower.tile import Expr, Schedule
+from irscope.lower.tile import Schedule
 from irscope.lower.view import Address
 
 TILE = 16
@@ -25,17 +22,9 @@ def inner_schedule(affine: Affine) -> Schedule:
 
 
 @dataclass(slots=True)
-class InnerNest:
+class InnerNest(AffineNest):
     """Each tile takes ``rows`` rows of the innermost row axis and all columns; ``finish`` gets results one by one."""
 
-    k: KernelBuilder
-    affine: Affine
-    lhs: Address
-    rhs: Address
-    dtype: DType
-    lanes: int
-    rank: int
-    finish: Callable[[Expr, list[Index]], None]
     rows: int
 
     def write(self) -> None:
@@ -62,4 +51,4 @@ class InnerNest:
                 where = last.walk(index, k.index(r))
                 for axis, i in steps:
                     where = axis.walk(where, k.index(i))
-                self.finish(value, where)
+                self.finish(value, where, None)

@@ -6,18 +6,15 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from irscope.graph import DType
 from irscope.graph.node import Index
-from irscope.lower.build import KernelBuilder
-from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.affine import Affine, AffineNest, Axis
 from irscope.lower.templates.micro import DEPTH_BLOCK, total_type
-from irscope.lower.templates.shares import stepped
+from irscope.lower.templates.shares import vectors
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 from irscope.ops.nests import blocks
@@ -33,18 +30,10 @@ def lane_axis(affine: Affine, written: list[tuple[int, ...]]) -> Axis | None:
 
 
 @dataclass(slots=True)
-class LaneNest:
-    """``finish(value, index, mask)`` gets results along the dimension that ``axis`` walks."""
+class LaneNest(AffineNest):
+    """``finish`` gets results along the dimension that ``axis`` walks."""
 
-    k: KernelBuilder
-    affine: Affine
     axis: Axis
-    lhs: Address
-    rhs: Address
-    dtype: DType
-    lanes: int
-    rank: int
-    finish: Callable[[Expr, list[Index], Expr | None], None]
 
     def write(self) -> None:
         """Emit all loops."""
@@ -55,8 +44,7 @@ class LaneNest:
         while results and size * results[-1].size <= RESULTS:  # whole inner axes are a tile
             size *= results[-1].size
             tiled.insert(0, results.pop())
-        for i, count in stepped(k, axis.size, self.lanes):
-            mask = k.first_lanes(count, self.lanes) if count < self.lanes else None
+        for i, mask in vectors(k, axis.size, self.lanes):
             with ExitStack() as stack:
                 at = _Place([k.index(0)] * self.rank, self.lhs, self.rhs).moved(axis, i)
                 for outer in results:
@@ -79,8 +67,7 @@ class LaneNest:
                     here = [p.moved(axis, i) for p in here]
                 for register, place in zip(registers, here):
                     x, y = (k.convert(address.load(self.lanes, mask), dtype) for address in (place.lhs, place.rhs))
-                    before = register.get()
-                    register.set(k.fma(x, y, before) if dtype.is_float else k.binary("add", k.binary("mul", x, y), before))
+                    register.set(k.fma(x, y, register.get()))
             for register, total in zip(registers, totals):
                 total.set(k.binary("add", total.get(), k.convert(register.get(), total.get().dtype)))
                 register.set(zero)

@@ -15,7 +15,7 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import Point, PointTrace, merged, reordered, trace
+from irscope.lower.points import PointTrace, trace
 from irscope.lower.pull import Pull
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Expr, Schedule
@@ -28,16 +28,11 @@ BLOCK = 4096
 class MapTemplate(Template[PointTrace | str]):
     """The template for groups without reductions."""
 
-    name = "map"
-
     def match(self, problem: Problem) -> PointTrace | str | None:
         """The trace of the group where strides describe all data movement; ``pull`` where elements are gathered, but in vectors."""
         if problem.group.kind != "map":
             return None
-        traced = trace(problem)
-        if traced is not None:
-            return merged(ordered(traced))
-        return "pull" if _can_pull(problem) else None
+        return trace(problem) or ("pull" if _can_pull(problem) else None)
 
     def schedule(self, problem: Problem, match: PointTrace | str) -> Schedule:
         if isinstance(match, str):
@@ -46,7 +41,7 @@ class MapTemplate(Template[PointTrace | str]):
         return {"form": "points", "lanes": width(longest, problem.lanes), "block": BLOCK}
 
     def build(self, problem: Problem, match: PointTrace | str, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         if isinstance(match, str):
             call = _build_pull(k, problem, schedule["lanes"])
         else:
@@ -54,35 +49,24 @@ class MapTemplate(Template[PointTrace | str]):
         return Built([call.stage(k.finish(schedule=schedule))])
 
 
-def ordered(traced: PointTrace) -> PointTrace:
-    """The axes by the strides of the first output, slowest first."""
-    strides = traced.outputs[-1][2].strides
-    order = tuple(sorted(range(len(strides)), key=lambda d: (-abs(strides[d]), d)))
-    return traced if order == tuple(range(len(order))) else reordered(traced, order)
-
-
 def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: int, block: int) -> KernelOperands:
     axes = len(match.space)
     e = Emission(k, problem, match, lanes, axes - 1)
     values: Values = {}
-    levels: list[list[Point]] = [[p for p in match.points if p.level == level] for level in range(axes + 1)]
-    e.emit(levels[0], [0] * axes, values, lanes=1, keep=axes > 0)
-    e.starts(values)
     if not axes:
-        _store(e, match, [], values, None, 1)
+        e.emit(match.points, [], values, lanes=1)
+        e.starts(values)
+        e.store_all(match.outputs, [], values, None, 1)
         return e.call
-    index: list[Index] = []
-    with ExitStack() as loops:
-        for axis in range(axes - 1):
-            index.append(loops.enter_context(k.par(0, match.space[axis])))
-            e.emit(levels[axis + 1], [*index, *([0] * (axes - len(index)))], values, lanes=1, keep=True)
+    innermost = [p for p in match.points if p.level == axes]
+    with e.nest(axes - 1, match.points, values) as index:
         n = match.space[-1]
         whole, rest = n // lanes * lanes, n % lanes
 
         def body(i: Index, mask: Expr | None = None) -> None:
             inner = dict(values)
-            e.emit(levels[axes], [*index, i], inner, mask)
-            _store(e, match, [*index, i], inner, mask, lanes)
+            e.emit(innermost, [*index, i], inner, mask)
+            e.store_all(match.outputs, [*index, i], inner, mask, lanes)
 
         def tail() -> None:
             if rest:
@@ -102,11 +86,6 @@ def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: 
                 with k.when(k.compare("EQ", b, blocks - 1)):
                     tail()
     return e.call
-
-
-def _store(e: Emission, match: PointTrace, index: list[Index], values: Values, mask: Expr | None, lanes: int) -> None:
-    for node, point, walk in match.outputs:
-        e.store((node, walk), index, values[point], mask, lanes)
 
 
 _PULLS = hlo.named("gather iota")

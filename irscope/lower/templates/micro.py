@@ -103,10 +103,7 @@ def accumulate(k: KernelBuilder, tile: Tile, dtype: DType, begin: Callable[[int,
         for r, offset in enumerate(tile.rows):
             left = k.convert((lhs + offset).load(), dtype)
             for v in range(tile.vectors):
-                if dtype.is_float:
-                    acc[r][v].set(k.fma(left, right[v], acc[r][v].get()))
-                else:
-                    acc[r][v].set(k.binary("add", k.binary("mul", left, right[v]), acc[r][v].get()))
+                acc[r][v].set(k.fma(left, right[v], acc[r][v].get()))
     return acc
 
 
@@ -131,10 +128,7 @@ def inner_products(k: KernelBuilder, tile: Tile, columns: Sequence[int], dtype: 
         for r, offset in enumerate(tile.rows):
             left = k.convert((tile.lhs + at + offset).load(lanes, mask), dtype)
             for c, value in enumerate(right):
-                if dtype.is_float:
-                    acc[r][c].set(k.fma(left, value, acc[r][c].get()))
-                else:
-                    acc[r][c].set(k.binary("add", k.binary("mul", left, value), acc[r][c].get()))
+                acc[r][c].set(k.fma(left, value, acc[r][c].get()))
 
     def add_block() -> None:
         for row, sums in zip(acc, totals):

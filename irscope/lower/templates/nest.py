@@ -1,48 +1,34 @@
 """The loops around the register tile: panels, row tiles, blocks of the summed axis, and the epilogue of each result."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from math import prod
 
-from irscope.graph import DType
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule
-from irscope.lower.templates.affine import Affine, Axis
+from irscope.lower.templates.affine import AffineNest, Axis
 from irscope.lower.templates.micro import Ahead, Tile, accumulate, line_of, total_type
 from irscope.lower.templates.pack import Strip, in_panel, pack_copy, pack_gather, pack_transpose
-from irscope.lower.templates.shares import stepped
+from irscope.lower.templates.shares import runs, stepped
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
-
-Finish = Callable[[Expr, list[Index], Expr | None], None]
-"""``finish(value, index, mask)``: stores the result at a logical index, lanes along the column axis, after any epilogue."""
-
 
 PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather}
 
 
 @dataclass(slots=True)
-class ContractionNest:
-    """A contraction being emitted. ``affine`` is merged, its last column axis is the vectors'; ``rank`` is the number of result dimensions.
+class ContractionNest(AffineNest):
+    """A contraction that is merged, its last column axis the vectors'.
 
-    ``lhs`` and ``rhs`` are the operands' first elements, to which the strides in ``affine`` apply. Where ``schedule.pack`` is ``load``,
-    ``rhs`` is in panels [batch...][panel][sum...][width] instead, as :func:`irscope.lower.templates.pack.panels` packs them.
-    ``parallel``: the outermost loops are ``par``. ``packed_columns`` counts those of a packed operand of which this nest
-    computes a part (0: all of it).
+    Where ``schedule.pack`` is ``load``, ``rhs`` is in panels [batch...][panel][sum...][width], as
+    :func:`irscope.lower.templates.pack.panels` packs them. ``parallel``: the outermost loops are ``par``. ``packed_columns`` counts those
+    of a packed operand of which this nest computes a part (0: all of it).
     """
 
-    k: KernelBuilder
-    affine: Affine
-    lhs: Address
-    rhs: Address
-    dtype: DType
-    lanes: int
-    rank: int
     schedule: ContractionSchedule
-    finish: Finish
     parallel: bool = True
     packed_columns: int = 0
 
@@ -76,8 +62,8 @@ class ContractionNest:
 
     # ---- writing
 
-    def _par(self, low: object, high: object, step: int = 1) -> AbstractContextManager[Expr]:
-        return (self.k.par if self.parallel else self.k.loop)(low, high, step)
+    def _par(self, size: int) -> AbstractContextManager[Expr]:
+        return (self.k.par if self.parallel else self.k.loop)(0, size)
 
     def write(self) -> None:
         """Emit all loops."""
@@ -99,7 +85,7 @@ class ContractionNest:
         with ExitStack() as stack:
             index, lhs, rhs = self._enter_outer(stack)
             for axis in before:
-                i = stack.enter_context(self._par(0, axis.size))
+                i = stack.enter_context(self._par(axis.size))
                 lhs, index = lhs + i * axis.lhs, axis.walk(index, i)
             for i, height in stepped(k, last.size, s.rows, self.parallel):
                 rows = (lhs + i * last.lhs, last.walk(zero, i), height)
@@ -111,12 +97,11 @@ class ContractionNest:
         k = self.k
         index: list[Index] = [k.index(0) for _ in range(self.rank)]
         lhs, rhs = self.lhs, self.rhs
-        batches = self.affine.of("batch")
         packed = self.schedule.pack == "load"
         step = prod(a.size for a in self.outer if a.rhs or a.role == "column") if packed else 0
         panel_elements = -(-(self.packed_columns or self.column.size) // self.width) * self.depth * self.width
-        for axis in [*batches, *self.affine.of("column")[:-1]]:
-            i = stack.enter_context(self._par(0, axis.size))
+        for axis in self.outer:
+            i = stack.enter_context(self._par(axis.size))
             lhs, index = lhs + i * axis.lhs, axis.walk(index, i)
             if packed and axis.rhs:
                 step //= axis.size
@@ -134,8 +119,7 @@ class ContractionNest:
         sums, address = self.sums, rhs + j * self.column.rhs
         if s.pack == "load":
             sums, address = in_panel(self.sums, self.width), rhs + j * self.depth
-        tile = Tile(lhs, address, (), vectors, lanes, sums,
-                    mask if s.pack == "none" else None)
+        tile = Tile(lhs, address, (), vectors, lanes, sums, mask if s.pack == "none" else None)
         # A panel that is summed in blocks is packed in blocks, where a block is contiguous in it.
         in_blocks = s.pack in PACKERS and bool(s.sum_block) and (s.pack == "copy" or len(sums) == 1)
         unpacked = tile
@@ -169,9 +153,9 @@ class ContractionNest:
             for axis in before:
                 i = stack.enter_context(k.loop(0, axis.size))
                 base, where, number = base + i * axis.lhs, axis.walk(where, i), number * axis.size + i
-            for o_first, o_count, across in _runs(second.size, s.across):
+            for o_first, o_count, across in runs(second.size, s.across):
                 with k.loop(o_first, o_first + o_count, across) as o:
-                    for i_first, i_count, height in _runs(last.size, s.rows):
+                    for i_first, i_count, height in runs(last.size, s.rows):
                         with k.loop(i_first, i_first + i_count, height) as i:
                             here = last.walk(second.walk(where, o), i)
                             count = (number * groups + o // s.across) * per_group + i // s.rows
@@ -266,12 +250,6 @@ class ContractionNest:
         return [x + y for x, y in zip(a, b)]
 
 
-def _runs(size: int, step: int) -> list[tuple[int, int, int]]:
-    """(first, count, step): whole steps, then the remainder as one step."""
-    whole = size // step * step
-    return ([(0, whole, step)] if whole else []) + ([(whole, size - whole, size - whole)] if size > whole else [])
-
-
 def _blocks(k: KernelBuilder, tile: Tile, block: int) -> Iterator[tuple[Address, Address, Sequence[Axis], ExitStack]]:
     """(left address, right address, axes, open loops) of blocks of about ``block`` steps.
 
@@ -282,7 +260,7 @@ def _blocks(k: KernelBuilder, tile: Tile, block: int) -> Iterator[tuple[Address,
     while cut < len(axes) - 1 and prod(a.size for a in axes[cut + 1:]) > block:
         cut += 1
     inner = prod(a.size for a in axes[cut + 1:])
-    for first, count, step in _runs(axes[cut].size, min(axes[cut].size, max(1, block // inner))):
+    for first, count, step in runs(axes[cut].size, min(axes[cut].size, max(1, block // inner))):
         stack = ExitStack()
         lhs, rhs = tile.lhs, tile.rhs
         for axis in axes[:cut]:

@@ -11,6 +11,7 @@ from math import prod
 from irscope.graph.node import Index
 from irscope.lazy import Array, np
 from irscope.lower.build import KernelBuilder
+from irscope.lower.memory import aligned_bytes
 from irscope.lower.templates.affine import Axis
 from irscope.lower.tile import Expr
 from irscope.lower.view import Address
@@ -75,11 +76,7 @@ def panels(array: Array, outer: int, width: int, dtype: np.dtype[np.generic]) ->
 
 def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
     """Zeros aligned to 64 bytes, as compiled code requires of constants, so that it uses them without a copy."""
-    size = prod(shape) * np.dtype(dtype).itemsize
-    memory = np.zeros(size + 64, np.uint8)
-    start = -memory.__array_interface__["data"][0] % 64
-    made: Array = memory[start:start + size].view(dtype).reshape(shape)
-    return made
+    return aligned_bytes(prod(shape) * np.dtype(dtype).itemsize, zero=True).view(dtype).reshape(shape)
 
 
 def in_panel(sums: Sequence[Axis], width: int) -> list[Axis]:

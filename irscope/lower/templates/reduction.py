@@ -10,7 +10,7 @@ from math import prod
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
-from irscope.lower.points import PointTrace, lies_across, merged, trace
+from irscope.lower.points import PointTrace, lies_across, trace
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.rows_nest import operation_of
 from irscope.lower.tile import Expr, Schedule
@@ -22,19 +22,14 @@ from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 class ReductionTemplate(Template[PointTrace]):
     """Groups of kind ``reduction`` with one result, and sums over rows whose elements are strided."""
 
-    name = "reduction"
-
     def match(self, problem: Problem) -> PointTrace | None:
         group = problem.group
         if group.kind not in ("reduction", "rows") or group.anchor is None or len(group.anchor.operands) != 2 or problem.in_place:
             return None
         if operation_of(group.anchor) is None:
             return None
-        traced = trace(problem)
-        if traced is None:
-            return None
-        found = merged(traced)
-        return found if found.rows and (group.kind == "reduction" or lies_across(found)) else None
+        found = trace(problem)
+        return found if found is not None and found.rows and (group.kind == "reduction" or lies_across(found)) else None
 
     def schedule(self, problem: Problem, match: PointTrace) -> Schedule:
         kept = match.space[match.rows - 1]
@@ -46,7 +41,7 @@ class ReductionTemplate(Template[PointTrace]):
         return {"lanes": lanes, "vectors": max(1, min(most, kept // lanes))}
 
     def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         reduction = _Reduction(k, problem, match, schedule["lanes"], schedule["vectors"])
         reduction.write()
         return Built([reduction.e.call.stage(k.finish(schedule=schedule))])
@@ -72,13 +67,7 @@ class _Reduction:
         """Emit the whole kernel."""
         k, rows, space = self.k, self.rows, self.match.space
         values: Values = {}
-        index: list[Index] = []
-        self._emit(0, index, values)
-        self.e.starts(values)
-        with ExitStack() as loops:
-            for axis in range(rows - 1):
-                index.append(loops.enter_context(k.par(0, space[axis])))
-                self._emit(axis + 1, index, values)
+        with self.e.nest(rows - 1, self.before, values) as index:
             n, block = space[rows - 1], self.lanes * self.vectors
             whole = n // block * block
             with k.par(0, whole, block) as j:
@@ -89,9 +78,6 @@ class _Reduction:
             rest = n - whole - left * self.lanes
             if rest:
                 self._block(index, k.index(n - rest), 1, k.first_lanes(rest, self.lanes), values)
-
-    def _emit(self, level: int, index: list[Index], values: Values) -> None:
-        self.e.emit([p for p in self.before if p.level == level], self._full(index), values, lanes=1, keep=True)
 
     def _full(self, index: list[Index]) -> list[Index]:
         return [*index, *([0] * (len(self.match.space) - len(index)))]
@@ -119,8 +105,7 @@ class _Reduction:
                 for v in range(count):
                     inner = dict(mine[v])
                     self.e.emit(self.inside, [*index, j + v * lanes, *place], inner, mask)
-                    for output, point, walk in self.beside:
-                        self.e.store((output, walk), [*index, j + v * lanes, *place], inner[point], mask, lanes)
+                    self.e.store_all(self.beside, [*index, j + v * lanes, *place], inner, mask, lanes)
                     element = k.splat(k.convert(inner[self.reduce.args[0]], wide), lanes)
                     registers[v].set(k.binary(operation, registers[v].get(), element))
             for register, total in zip(registers, totals):
@@ -131,8 +116,7 @@ class _Reduction:
             held[self.reduce] = k.convert((totals or registers)[v].get(), dtype)
             at = self._full([*index, j + v * lanes])
             self.e.emit(self.after, at, held, mask)
-            for output, point, walk in self.results:
-                self.e.store((output, walk), at, held[point], mask, lanes)
+            self.e.store_all(self.results, at, held, mask, lanes)
 
 
 TEMPLATE = ReductionTemplate()

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from irscope.graph import DType, Node
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
-from irscope.lower.program import Slot
-from irscope.lower.storage import LayoutConstraint, Storage
+from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import KernelOperand, LaunchStage, Problem
 from irscope.lower.templates.pack import transposed
+from irscope.lower.templates.shares import runs
 from irscope.lower.view import Address, View
 
 
@@ -32,7 +32,7 @@ class Edges:
         problem, storage = self.problem, self.problem.ins[node]
         constraint = LayoutConstraint(order, tuple(low for low, _ in room), tuple(high for _, high in room))
         shape = tuple((n - 1) * hole + 1 for n, hole in zip(storage.shape, holes))
-        made = _own(node.name, storage, shape, constraint, any(hole > 1 for hole in holes))
+        made = constraint.storage(node.name, storage.dtype, shape, any(hole > 1 for hole in holes))
         kept = replace(made, shape=storage.shape, strides=tuple(s * hole for s, hole in zip(made.strides, holes)))
         self.before.append(_copying(f"{problem.name}_frame", problem, node, (KernelOperand(storage, node), "x"),
                                     (KernelOperand(kept), "framed")))
@@ -43,7 +43,7 @@ class Edges:
         problem, outs = self.problem, dict(self.problem.outs)
         for node, order in orders.items():
             storage = problem.outs[node]
-            outs[node] = _own(node.name, storage, storage.shape, LayoutConstraint.dense(order), False)
+            outs[node] = LayoutConstraint.dense(order).storage(node.name, storage.dtype, storage.shape)
             self.after.append(_copying(f"{problem.name}_relay", problem, node, (KernelOperand(outs[node]), "x"),
                                        (KernelOperand(storage, node), "y")))
         self.problem = replace(problem, outs=outs, apart=problem.apart | frozenset(orders))
@@ -51,17 +51,10 @@ class Edges:
 
 def _copying(name: str, problem: Problem, node: Node, source: tuple[KernelOperand, str], target: tuple[KernelOperand, str]) -> LaunchStage:
     """The stage that copies one operand to another; each with the name of its buffer."""
-    k = KernelBuilder(name, lanes=problem.lanes, tuned=True)
+    k = KernelBuilder(name, lanes=problem.lanes)
     call, storage = KernelOperands(k), source[0].storage
     copy(k, call.bind(source[0], "in", source[1]), call.bind(target[0], "out", target[1]), _lanes(storage.dtype, problem.lanes))
     return call.stage(k.finish(bytes=2.0 * storage.elements * storage.dtype.storage, origin=(node.name,)))
-
-
-def _own(name: str, storage: Storage, shape: tuple[int, ...], constraint: LayoutConstraint, holes: bool) -> Storage:
-    """Storage in private memory of the template."""
-    strides, offset, elements = constraint.layout(shape)
-    slot = Slot(name, storage.dtype, elements, "temp", zeroed=holes or constraint.has_halo)
-    return Storage(slot, storage.dtype, shape, strides, offset, tuple(zip(constraint.low, constraint.high)))
 
 
 def copy(k: KernelBuilder, source: View, target: View, lanes: int) -> None:
@@ -115,14 +108,10 @@ def _squares(k: KernelBuilder, source: View, target: View, across: int, down: in
         for c, line in enumerate(transposed(k, lines)[:wide]):
             (to + c * target.strides[across]).store(line, write)
 
-    def pieces(size: int) -> list[tuple[int, int, int]]:
-        whole = size // lanes * lanes
-        return [p for p in ((0, whole, lanes), (whole, size - whole, size - whole)) if p[1]]
-
     with ExitStack() as stack:
         at, to = _enter(k, stack, source, target, (across, down))
-        for first_down, count_down, high in pieces(shape[down]):
-            for first, count, wide in pieces(shape[across]):
+        for first_down, count_down, high in runs(shape[down], lanes):
+            for first, count, wide in runs(shape[across], lanes):
                 with k.loop(first_down, first_down + count_down, high) as r, k.loop(first, first + count, wide) as c:
                     square(at + r * source.strides[down] + c, to + r + c * target.strides[across], wide, high)
 

@@ -11,7 +11,7 @@ from math import ceil, prod
 
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import width
-from irscope.lower.points import PointTrace, lies_across, merged, trace
+from irscope.lower.points import PointTrace, lies_across, trace
 from irscope.lower.templates import Built, LaunchStage, Problem, Template
 from irscope.lower.templates.row_parts import PartsNest, TotalsNest, partials
 from irscope.lower.templates.rows_nest import RowsNest, operation_of
@@ -30,13 +30,10 @@ FEW_ROWS = 8
 class RowsTemplate(Template[PointTrace]):
     """Groups of kind ``rows``."""
 
-    name = "rows"
-
     def match(self, problem: Problem) -> PointTrace | None:
         if problem.group.kind != "rows" or problem.in_place:
             return None
-        traced = trace(problem)
-        found = merged(traced) if traced is not None else None
+        found = trace(problem)
         return None if found is None or lies_across(found) else found
 
     def schedule(self, problem: Problem, match: PointTrace) -> Schedule:
@@ -55,7 +52,7 @@ class RowsTemplate(Template[PointTrace]):
 
 
 def _builder(problem: Problem, behind: str = "") -> KernelBuilder:
-    return KernelBuilder(problem.name + behind, problem.lanes, tuned=True, precision=problem.precision)
+    return KernelBuilder(problem.name + behind, problem.lanes, precision=problem.precision)
 
 
 def _written(nest: RowsNest, schedule: Schedule) -> LaunchStage:

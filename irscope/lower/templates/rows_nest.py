@@ -51,38 +51,25 @@ class RowsNest:
         self.match = match
         self.lanes: int = schedule["lanes"]
         self.sums: int = schedule["sums"]
-        self.exact = problem.options.get("precision") == "exact"
-        self.axes = len(match.space)
+        self.exact = problem.precision == "exact"
         self.columns = match.space[match.rows:]
-        self.e = Emission(k, problem, match, self.lanes, self.axes - 1 if self.columns else -1)
+        self.e = Emission(k, problem, match, self.lanes, len(match.space) - 1 if self.columns else -1)
         self.kept: dict[Point, Buffer] = {}
         self.passes = 1 + max((p.stage for p in match.points), default=0)
 
     def write(self) -> None:
         """Emit the whole kernel."""
-        k, match = self.k, self.match
         values: Values = {}
-        self.e.emit(self._at_level(0), [0] * self.axes, values, lanes=1, keep=True)
-        self.e.starts(values)
-        index: list[Index] = []
-        with ExitStack() as loops:
-            for axis in range(match.rows):
-                index.append(loops.enter_context(k.par(0, match.space[axis])))
-                self.e.emit(self._at_level(axis + 1), [*index, *([0] * (self.axes - len(index)))], values, lanes=1, keep=True)
+        before = [p for p in self.match.points if p.stage == 0 and p.kind != "reduce" and not self._is_full(p)]
+        with self.e.nest(self.match.rows, before, values) as index:
             for number in range(self.passes):
                 self._pass(number, index, values)
             self._store_rows(index, values)
 
     def _store_rows(self, index: list[Index], values: Values) -> None:
         """Store the outputs that have one element a row."""
-        rows = self.match.rows
-        for node, point, walk in self.match.outputs:
-            if not self._is_full(point) and not any(walk.strides[rows:]):
-                self.e.store((node, walk), [*index, *([0] * len(self.columns))], values[point], None, 1)
-
-    def _at_level(self, level: int) -> list[Point]:
-        """Points of a level that depend on no reduction."""
-        return [p for p in self.match.points if p.level == level and p.stage == 0 and p.kind != "reduce" and not self._is_full(p)]
+        outputs = [o for o in self.match.outputs if not self._is_full(o[1]) and not any(o[2].strides[self.match.rows:])]
+        self.e.store_all(outputs, [*index, *([0] * len(self.columns))], values, None, 1)
 
     def _is_full(self, point: Point) -> bool:
         return point.level > self.match.rows
@@ -103,18 +90,15 @@ class RowsNest:
         sums = [self._begin(p, values) for p in reduces]
 
         def at(place: Sequence[Index], slot: int, mask: Expr | None, lanes: int) -> None:
-            inner = dict(values)
             flat = self._flat(place)
-            for point, buffer in self.kept.items():
-                if point in body and point not in keep:
-                    inner[point] = self.k.load(buffer, flat, lanes, mask)
+            kept = {p: self.k.load(buffer, flat, lanes, mask) for p, buffer in self.kept.items() if p in body and p not in keep}
+            inner = values | kept
             self.e.emit(body, [*index, *place], inner, mask, lanes)
             for point in keep:
                 self.k.store(self.kept[point], flat, self.k.splat(inner[point], lanes), mask)
             for one in sums:
                 self._add(one, inner[one.point.args[0]], slot, mask, lanes, values)
-            for node, point, walk in [*outputs, *spread]:
-                self.e.store((node, walk), [*index, *place], inner[point], mask, lanes)
+            self.e.store_all([*outputs, *spread], [*index, *place], inner, mask, lanes)
         self._loops(at, self.sums if sums else 1, [one for one in sums if one.total is not None])
         for one in sums:
             values[one.point] = self._end(one, values)
@@ -161,45 +145,35 @@ class RowsNest:
 
     def _needed(self, wanted: list[Point], number: int) -> tuple[list[Point], list[Point]]:
         """The full points that a pass computes (or loads from kept rows), and those whose values it keeps for later ones."""
-        needed: set[Point] = set()
-        stack = [p for p in wanted if self._is_full(p)]
-        while stack:
-            point = stack.pop()
-            if point in needed:
-                continue
-            needed.add(point)
-            if point not in self.kept:
-                stack.extend(a for a in point.args if self._is_full(a))
-        later: set[Point] = set()
-        for after in range(number + 1, self.passes):
-            stack = [p.args[0] for p in self.match.points if p.kind == "reduce" and p.stage == after + 1]
-            stack += [p for _, p, _ in self.match.outputs if p.stage == after]
-            while stack:
-                point = stack.pop()
-                if point in later or not self._is_full(point):
-                    continue
-                later.add(point)
-                if not (point in needed and point.cone >= COSTLY):
-                    stack.extend(point.args)
+        needed = self._sources(wanted, lambda point: point not in self.kept)
+        ahead = [p.args[0] for p in self.match.points if p.kind == "reduce" and p.stage > number + 1]
+        ahead += [p for _, p, _ in self.match.outputs if p.stage > number]
+        later = self._sources(ahead, lambda point: not (point in needed and point.cone >= COSTLY))
         keep: list[Point] = []
         for point in needed & later:
             if point.kind == "scalar" and point.cone >= COSTLY and point not in self.kept and self._has_room(point):
                 dtype = tensor_of(point.node).dtype
                 if not dtype.is_complex:
-                    size = 1
-                    for n in self.columns:
-                        size *= n
-                    self.kept[point] = self.k.buffer("row", dtype, (size,), "scratch")
+                    self.kept[point] = self.k.buffer("row", dtype, (prod(self.columns),), "scratch")
                     keep.append(point)
         order = {p: i for i, p in enumerate(self.match.points)}
         return sorted(needed, key=order.__getitem__), sorted(keep, key=order.__getitem__)
 
+    def _sources(self, points: list[Point], computed: Callable[[Point], bool]) -> set[Point]:
+        """The full points among these, and among those from which the ``computed`` ones are computed."""
+        found: set[Point] = set()
+        stack = list(points)
+        while stack:
+            point = stack.pop()
+            if point not in found and self._is_full(point):
+                found.add(point)
+                if computed(point):
+                    stack.extend(point.args)
+        return found
+
     def _has_room(self, point: Point) -> bool:
-        size = tensor_of(point.node).dtype.storage
-        for n in self.columns:
-            size *= n
         held = sum(b.elements * b.dtype.storage for b in self.kept.values())
-        return held + size <= MAX_SCRATCH
+        return held + tensor_of(point.node).dtype.storage * prod(self.columns) <= MAX_SCRATCH
 
     # ---- reductions
 

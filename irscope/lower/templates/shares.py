@@ -7,6 +7,18 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.tile import Expr
 
 
+def runs(size: int, step: int) -> list[tuple[int, int, int]]:
+    """(first, count, step): whole steps, then the remainder as one step."""
+    whole = size // step * step
+    return ([(0, whole, step)] if whole else []) + ([(whole, size - whole, size - whole)] if size > whole else [])
+
+
+def vectors(k: KernelBuilder, size: int, lanes: int, parallel: bool = True) -> Iterator[tuple[Expr, Expr | None]]:
+    """(position, mask) of each vector of ``size`` elements, None for a whole one; the loop is open while each is emitted."""
+    for i, count in stepped(k, size, lanes, parallel):
+        yield i, k.first_lanes(count, lanes) if count < lanes else None
+
+
 def stepped(k: KernelBuilder, size: int, step: int, parallel: bool = True, last_apart: bool = False) -> Iterator[tuple[Expr, int]]:
     """(position, width) of whole steps and of the remainder; the loop over them is open while each is emitted.
 

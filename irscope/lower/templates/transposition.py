@@ -11,9 +11,8 @@ from contextlib import ExitStack
 from irscope.graph.node import Index, Value
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values
-from irscope.lower.points import Point, PointTrace, merged, trace
+from irscope.lower.points import Point, PointTrace, trace
 from irscope.lower.templates import Built, Problem, Template
-from irscope.lower.templates.map import ordered
 from irscope.lower.templates.pack import transposed
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import tensor_of
@@ -25,17 +24,12 @@ SMALLEST = 4
 class TranspositionTemplate(Template[tuple[PointTrace, int]]):
     """Maps with loads that are contiguous along another axis than the results."""
 
-    name = "transposition"
-
     def match(self, problem: Problem) -> tuple[PointTrace, int] | None:
         """The trace, and the axis along which the transposed inputs are contiguous."""
         if problem.group.kind != "map" or problem.in_place:
             return None
-        traced = trace(problem)
-        if traced is None:
-            return None
-        found = merged(ordered(traced))
-        if len(found.space) < 2 or any(walk.strides[-1] != 1 for _, _, walk in found.outputs):
+        found = trace(problem)
+        if found is None or len(found.space) < 2 or any(walk.strides[-1] != 1 for _, _, walk in found.outputs):
             return None
         axes = {_along(p) for p in found.points if _is_across(p)}
         axis = next(iter(axes), None)
@@ -51,7 +45,7 @@ class TranspositionTemplate(Template[tuple[PointTrace, int]]):
         return {"lanes": lanes}
 
     def build(self, problem: Problem, match: tuple[PointTrace, int], schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
         squares = _Squares(k, problem, *match, schedule["lanes"])
         squares.write()
         return Built([squares.e.call.stage(k.finish(schedule=schedule))])
@@ -111,12 +105,9 @@ class _Squares:
         for row in range(self.lanes):
             here = list(index)
             here[self.axis] = index[self.axis] + row
-            inner = dict(values)
-            for point, lines in turned.items():
-                inner[point] = lines[row]
+            inner = values | {point: lines[row] for point, lines in turned.items()}
             self.e.emit(self.rest, here, inner)
-            for node, point, walk in self.match.outputs:
-                self.e.store((node, walk), here, inner[point], None, self.lanes)
+            self.e.store_all(self.match.outputs, here, inner, None, self.lanes)
 
 
 TEMPLATE = TranspositionTemplate()

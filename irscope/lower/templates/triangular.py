@@ -35,8 +35,6 @@ FEWEST_UNKNOWNS = 8
 class TriangularTemplate(Template[Node]):
     """``triangular-solve`` of real matrices; not under ``exact`` precision, since products are subtracted with one rounding."""
 
-    name = "triangular"
-
     def match(self, problem: Problem) -> Node | None:
         node = problem.group.anchor
         if node is None or node.op is not hlo.triangular_solve or len(problem.group.nodes) > 1 or problem.in_place:
@@ -53,9 +51,8 @@ class TriangularTemplate(Template[Node]):
         return {"lanes": lanes, "vectors": min(2, -(-columns // lanes)), "rows": machine.registers // 4}
 
     def build(self, problem: Problem, match: Node, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True, precision=problem.precision)
-        call = KernelOperands(k)
-        call.declare(problem)
+        k = KernelBuilder(problem.name, problem.lanes, precision=problem.precision)
+        call = KernelOperands(k, problem)
         matrix, given = (call.views[operand] for operand in match.operands)
         _Substitution(k, match, schedule, matrix, given, call.views[match]).write()
         return Built([call.stage(k.finish(schedule=schedule))])

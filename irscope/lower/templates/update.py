@@ -6,20 +6,17 @@ from contextlib import ExitStack
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import Strides
 from irscope.graph import Node
-from irscope.graph.node import Index, Value
+from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import Emission, Values, width
 from irscope.lower.points import Point, PointTrace, level_of, merged
 from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.values import is_scalar_constant
-from irscope.ops.nests import clamped
 
 
 class UpdateTemplate(Template[PointTrace]):
     """Groups of kind ``update``: the inputs are the update and its start indices; the output's memory already holds the array."""
-
-    name = "update"
 
     def match(self, problem: Problem) -> PointTrace | None:
         if problem.group.kind != "update":
@@ -38,7 +35,7 @@ class UpdateTemplate(Template[PointTrace]):
         return {"lanes": width(match.space[-1] if match.space else 1, problem.lanes)}
 
     def build(self, problem: Problem, match: PointTrace, schedule: Schedule) -> Built:
-        k = KernelBuilder(problem.name, problem.lanes, tuned=True)
+        k = KernelBuilder(problem.name, problem.lanes)
         lanes, axes = schedule["lanes"], len(match.space)
         e = Emission(k, problem, match, lanes, axes - 1)
         values: Values = {}
@@ -46,10 +43,8 @@ class UpdateTemplate(Template[PointTrace]):
         e.emit(starts, [0] * axes, values, lanes=1, keep=True)
         node, _, walk = match.outputs[0]
         out, size = problem.outs[node], dims_of(node.operands[1])
-        at: Value = k.index(0)
-        for start, stride, whole, part in zip(starts, out.strides, out.shape, size):
-            at = at + clamped(k, values[start], whole - part) * stride
-        place = k.let(k.as_index(at))
+        steps = [(stride, whole - part) for stride, whole, part in zip(out.strides, out.shape, size)]
+        place = k.let(e.start(starts, steps, values))
 
         def body(index: list[Index], mask: Expr | None = None) -> None:
             inner = dict(values)

@@ -21,7 +21,7 @@ from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.emission import width
 from irscope.lower.storage import LayoutConstraint
-from irscope.lower.templates import Built, Problem
+from irscope.lower.templates import Built, Problem, Template
 from irscope.lower.templates.epilogue import Epilogue, walks
 from irscope.lower.tile import Expr, Schedule
 from irscope.lower.view import Address
@@ -45,10 +45,8 @@ class WindowWork:
     repeats: bool
 
 
-class Windows:
+class WindowTemplate(Template[WindowWork]):
     """The template for pooling: see the module."""
-
-    name = "window"
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """Requests the dimension that looks like the channels last, in the operand and in the results."""
@@ -94,7 +92,7 @@ class Windows:
     def build(self, problem: Problem, match: WindowWork, schedule: Schedule) -> Built:
         anchor, lanes = problem.group.anchor, schedule["lanes"]
         assert anchor is not None
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         nest = _Nest(k, problem, match, anchor, lanes, schedule["vectors"])
         nest.write()
         return Built([nest.epilogue.call.stage(k.finish(schedule=schedule))])
@@ -204,4 +202,4 @@ def _channel(window: Window, shape: tuple[int, ...]) -> int | None:
     return still[-1] if still and len(still) < len(shape) else None
 
 
-TEMPLATE = Windows()
+TEMPLATE = WindowTemplate()

@@ -16,13 +16,13 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.schedule import ContractionSchedule, ProductSize, VectorMachine, choose_tile
 from irscope.lower.storage import LayoutConstraint
 from irscope.lower.templates import Built, Packed, Problem, Template
-from irscope.lower.templates.convolution import Between, are_channels_last, between_edges, geometry_of
+from irscope.lower.templates.convolution import Between, between_edges, geometry_of
 from irscope.lower.templates.epilogue import Epilogue
 from irscope.lower.templates.geometry import ConvolutionGeometry
 from irscope.lower.templates.micro import sum_type
 from irscope.lower.templates.pack import panels
 from irscope.lower.templates.transforms import weights
-from irscope.lower.templates.winograd_nest import Image, WinogradNest
+from irscope.lower.templates.winograd_nest import WinogradNest
 from irscope.lower.tile import Schedule
 from irscope.ops import hlo
 
@@ -38,15 +38,12 @@ ENOUGH_TILES = 48
 class WinogradWork:
     """A convolution between its edges; a tile has ``m`` x ``m`` results."""
 
-    geometry: ConvolutionGeometry
     between: Between
     m: int
 
 
 class WinogradTemplate(Template[WinogradWork]):
     """The template for Winograd convolutions: see the module."""
-
-    name = "winograd"
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:
         """Requests room for whole tiles."""
@@ -65,11 +62,11 @@ class WinogradTemplate(Template[WinogradWork]):
             return None
         m = _tile(geometry, problem)
         between = between_edges(problem, geometry, m, channels_last=True)
-        return WinogradWork(geometry, between, m) if between is not None and are_channels_last(between, geometry) else None
+        return WinogradWork(between, m) if between is not None and between.is_channels_last else None
 
     def schedule(self, problem: Problem, match: WinogradWork) -> Schedule:
-        conv, machine = match.geometry.conv, problem.machine
-        block = _block_rows(match.geometry, match.m, machine)
+        geometry, machine = match.between.geometry, problem.machine
+        conv, block = geometry.conv, _block_rows(geometry, match.m, machine)
         tiles = block * ceil(conv.out_spatial[1] / match.m)
         far = (match.m + 2) ** 2 * conv.features * conv.outputs * 4 > machine.l2 // 2
         rows, vectors, _ = choose_tile(ProductSize(tiles, conv.outputs, conv.features, far=far), machine, problem.lanes)
@@ -83,19 +80,16 @@ class WinogradTemplate(Template[WinogradWork]):
         return {"m": match.m, "block_rows": block, "groups": groups, **tile.data()}
 
     def build(self, problem: Problem, match: WinogradWork, schedule: Schedule) -> Built:
-        geometry, edges, dtype, lanes = match.geometry, match.between.edges, sum_type(problem.group), problem.lanes
-        conv, dims, m = geometry.conv, geometry.conv.dims, schedule["m"]
+        geometry, edges, dtype, lanes = match.between.geometry, match.between.edges, sum_type(problem.group), problem.lanes
+        dims, m = geometry.conv.dims, schedule["m"]
         chosen = ContractionSchedule.of(schedule)
-        k = KernelBuilder(problem.name, lanes=lanes, tuned=True, precision=problem.precision)
+        k = KernelBuilder(problem.name, lanes=lanes, precision=problem.precision)
         epilogue = Epilogue(k, edges.problem, dims.out_feature)
         packed, shape = _packed(geometry, m, chosen.vectors * lanes, dtype)
         transformed = epilogue.call.packed(packed, shape, "transformed").origin
         image = epilogue.call.bind(match.between.image, "in", "image")
-        y, x = dims.lhs_spatial
-
-        WinogradNest(k, geometry.first_tap(image), transformed, Image(image.strides[dims.lhs_batch], image.strides[y], image.strides[x]),
-                     conv.batch, conv.out_spatial[0], conv.out_spatial[1], conv.features, conv.outputs, m, schedule["block_rows"], chosen,
-                     dtype, lanes, epilogue.of_image(dims), schedule["groups"]).write()
+        WinogradNest(k, geometry, image, transformed, m, schedule["block_rows"], chosen, dtype, lanes, epilogue.of_image(dims),
+                     schedule["groups"]).write()
         kernel = k.finish(flops=_flops(geometry), schedule=schedule)
         return Built([*edges.before, epilogue.call.stage(kernel), *edges.after])
 
