@@ -7,9 +7,9 @@ from typing import Any
 
 from irscope.formats.hlo.devices import MeshAxis, ReplicaGroups
 from irscope.formats.stablehlo.attributes import Record
-from irscope.formats.stablehlo.building.reduction import region
+from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.text import text_of
-from irscope.formats.stablehlo.building.work import Unsupported, Work, builds
+from irscope.formats.stablehlo.building.work import Unsupported, Work, builds, declare, primitive
 from irscope.graph import TOKEN, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
 from irscope.ops import hlo
@@ -21,19 +21,17 @@ SUB_AXIS = re.compile(r"\((\d{1,9})\)(\d{1,9})")
 def collective(work: Work) -> dict[str, Any]:
     """The attributes that all collectives have: groups, channel, numbering of the devices."""
     fields = work.fields
-    attrs: dict[str, Any] = {}
-    if "replica_groups" in fields:
-        attrs["replica_groups"] = _groups(work)
-    channel = _channel(work)
-    if channel:
-        attrs["channel_id"] = channel
-    if fields.flag("use_global_device_ids"):
-        attrs["use_global_device_ids"] = True
-    return attrs
+    groups = {"replica_groups": _groups(work)} if "replica_groups" in fields else {}
+    return {**groups, **_channel_id(fields), **fields.set_flags("use_global_device_ids")}
 
 
-def _channel(work: Work) -> int:
-    return work.fields.record("channel_handle").integer("handle", 0) if "channel_handle" in work.fields else 0
+def _channel(fields: Fields) -> int:
+    return fields.record("channel_handle").integer("handle", 0) if "channel_handle" in fields else 0
+
+
+def _channel_id(fields: Fields) -> dict[str, int]:
+    """The channel, where there is one."""
+    return {"channel_id": channel} if (channel := _channel(fields)) else {}
 
 
 def _groups(work: Work) -> ReplicaGroups:
@@ -62,39 +60,21 @@ def _mesh_groups(work: Work) -> ReplicaGroups:
     return ReplicaGroups(f"mesh[{mesh}] {{{', '.join(shown)}}}", mesh=tuple(sizes.values()), axes=tuple(axes))
 
 
-@builds("all_reduce mhlo.all_reduce")
-def _all_reduce(work: Work) -> None:
-    work.emit(hlo.all_reduce, collective(work), None, [region(work)])
-
-
-@builds("cross-replica-sum mhlo.cross-replica-sum")
+@builds("cross-replica-sum")
 def _cross_replica_sum(work: Work) -> None:
     raise Unsupported("cross-replica-sum has no equivalent", "write it as all_reduce")
 
 
-@builds("all_gather mhlo.all_gather")
-def _all_gather(work: Work) -> None:
-    work.emit(hlo.all_gather, {"dimensions": (work.fields.integer("all_gather_dim"),), **collective(work)})
+declare("all_reduce", lambda work: work.emit(hlo.all_reduce, collective(work), None, [work.region()]))
+declare("all_gather", lambda work: work.emit(hlo.all_gather, {"dimensions": (work.fields.integer("all_gather_dim"),), **collective(work)}))
+declare("reduce_scatter", lambda work: work.emit(
+    hlo.reduce_scatter, {"dimensions": (work.fields.integer("scatter_dimension"),), **collective(work)}, None, [work.region()]))
+declare("collective_broadcast", lambda work: work.emit(hlo.collective_broadcast, collective(work)))
+primitive("collective_permute", hlo.collective_permute, lambda fields: {
+    "source_target_pairs": fields.pairs("source_target_pairs"), **_channel_id(fields)})
 
 
-@builds("reduce_scatter mhlo.reduce_scatter")
-def _reduce_scatter(work: Work) -> None:
-    work.emit(hlo.reduce_scatter, {"dimensions": (work.fields.integer("scatter_dimension"),), **collective(work)}, None, [region(work)])
-
-
-@builds("collective_permute mhlo.collective_permute")
-def _collective_permute(work: Work) -> None:
-    channel = _channel(work)
-    attrs: dict[str, Any] = {"source_target_pairs": work.fields.pairs("source_target_pairs")}
-    work.emit(hlo.collective_permute, {**attrs, "channel_id": channel} if channel else attrs)
-
-
-@builds("collective_broadcast mhlo.collective_broadcast")
-def _collective_broadcast(work: Work) -> None:
-    work.emit(hlo.collective_broadcast, collective(work))
-
-
-@builds("all_to_all mhlo.all_to_all")
+@builds("all_to_all")
 def _all_to_all(work: Work) -> None:
     """XLA's all-to-all exchanges along one dimension; where the parts are joined along another, a transpose moves them there."""
     fields, attrs = work.fields, collective(work)
@@ -125,15 +105,8 @@ def _all_to_all(work: Work) -> None:
 
 # ---- tokens
 
-@builds("create_token mhlo.create_token")
-def _create_token(work: Work) -> None:
-    work.count(0)
-    work.emit(hlo.after_all)
-
-
-@builds("after_all mhlo.after_all")
-def _after_all(work: Work) -> None:
-    work.emit(hlo.after_all)
+primitive("create_token", hlo.after_all, None, 0)
+primitive("after_all", hlo.after_all)
 
 
 def _data(work: Work) -> list[Node]:
@@ -143,7 +116,7 @@ def _data(work: Work) -> list[Node]:
     return work.operands[:-1]
 
 
-@builds("infeed mhlo.infeed")
+@builds("infeed")
 def _infeed(work: Work) -> None:
     """Data of a tuple type, and a token."""
     work.count(1)
@@ -156,7 +129,7 @@ def _infeed(work: Work) -> None:
               work.scope.part(node, 1, work.operation.results[-1].name))
 
 
-@builds("outfeed mhlo.outfeed")
+@builds("outfeed")
 def _outfeed(work: Work) -> None:
     data = work.scope.tuple(_data(work))
     config = work.fields.text("outfeed_config", "")
@@ -165,18 +138,17 @@ def _outfeed(work: Work) -> None:
 
 
 def _transfer(work: Work) -> dict[str, Any]:
-    attrs: dict[str, Any] = {"channel_id": _channel(work)}
-    return {**attrs, "is_host_transfer": True} if work.fields.flag("is_host_transfer") else attrs
+    return {"channel_id": _channel(work.fields), **work.fields.set_flags("is_host_transfer")}
 
 
-@builds("send mhlo.send")
+@builds("send")
 def _send(work: Work) -> None:
     data, attrs = work.scope.together(_data(work)), _transfer(work)
     started = TupleType((data.type, TensorType(U32, ()), TOKEN))
     work.emit(hlo.send_done, attrs, [work.step(hlo.send, [data, work.operands[-1]], started, attrs)])
 
 
-@builds("recv mhlo.recv")
+@builds("recv")
 def _recv(work: Work) -> None:
     work.count(1)
     attrs, (*data, _) = _transfer(work), work.types
