@@ -59,7 +59,7 @@ def read_header(assembly: Assembly, cursor: Cursor) -> int:
         if cursor.kind != "attribute":
             cursor.refuse("expected an attribute of the module, name=value", MODULE_ATTRIBUTE)
         _attribute(assembly, cursor, seen)
-    if cursor.kind == "word" and cursor.value == "FileNames":
+    if cursor.sees_word("FileNames"):
         begin = cursor.at
         at = _tables(assembly, cursor)
         module.attrs["stack_frames"] = (begin, at)
@@ -90,10 +90,9 @@ def check_aliases(assembly: Assembly) -> None:
 
 
 def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
-    name, at = cursor.value, cursor.at
+    at, faults = cursor.at, assembly.faults
+    name = cursor.take()
     kind = MODULE_ATTRIBUTES.get(name)
-    faults = assembly.faults
-    cursor.next()
     value_at = cursor.at
     if name in seen:
         faults.add(REPEATED_ATTRIBUTE, f"the module gives {name} twice", Span(at, len(name)))
@@ -177,10 +176,7 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
         index = ints(cursor)
         kind = "may-alias"
         if cursor.eat(","):
-            if cursor.kind != "word" or cursor.value not in ("may-alias", "must-alias"):
-                cursor.refuse("expected may-alias or must-alias", MODULE_ATTRIBUTE)
-            kind = cursor.value
-            cursor.next()
+            kind = cursor.one_of(("may-alias", "must-alias"), "expected may-alias or must-alias", MODULE_ATTRIBUTE)
         cursor.expect(")", form, MODULE_ATTRIBUTE)
         aliases.append((out, (number, index, kind)))
     return tuple(aliases)
@@ -219,7 +215,7 @@ def _tables(assembly: Assembly, cursor: Cursor) -> int:
     """Step over the four tables; returns the offset after them."""
     text = assembly.text
     for table in TABLES:
-        if cursor.kind != "word" or cursor.value != table:
+        if not cursor.sees_word(table):
             cursor.refuse(f"expected the table {table}", MODULE_ATTRIBUTE, f"the tables are {', '.join(TABLES)}, in this order")
         # Printed lines are matched by a pattern; the cursor is too slow for a table of a million frames.
         at = cursor.after
@@ -252,9 +248,7 @@ def _rows(cursor: Cursor, table: str) -> None:
                 cursor.refuse(f"expected {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE)
             seen.add(cursor.value)
             cursor.next()
-            at, length = cursor.at, cursor.after - cursor.at
-            if not -(1 << 31) <= cursor.integer("an integer", MODULE_ATTRIBUTE) < 1 << 31:
-                raise Refused(MODULE_ATTRIBUTE, "the number does not fit into 32 bits", at, length)
+            cursor.int32("an integer", MODULE_ATTRIBUTE, "the number")
         if len(seen) != len(fields):
             cursor.refuse(f"the row needs {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE, sees=False)
         cursor.next()

@@ -5,6 +5,7 @@ from irscope.formats.stablehlo.building.contraction import DOT_DIMENSIONS, preci
 from irscope.formats.stablehlo.building.movement import without_stretched
 from irscope.formats.stablehlo.building.work import BUILDERS, Unsupported, Work, builds, declare, primitive
 from irscope.formats.stablehlo.composites import bessel, error, gamma, simple
+from irscope.formats.stablehlo.dialects import CHLO
 from irscope.graph import Node, Op, TensorType
 from irscope.lazy import np
 from irscope.ops import hlo
@@ -18,21 +19,22 @@ COMPOSITES: dict[str, Op] = {
 }
 for _name, _op in COMPOSITES.items():
     primitive(f"chlo.{_name}", _op)
-BROADCASTING = """add and atan2 compare complex divide maximum minimum multiply next_after or polygamma power remainder select shift_left
-shift_right_arithmetic shift_right_logical subtract xor zeta"""
+BROADCASTING = tuple(name for name in CHLO if name.startswith("broadcast_"))
 """Operations that follow a broadcast of their operands."""
 
 
-def _broadcasting(target: str) -> None:
+def _broadcasting(name: str) -> None:
+    target = name.removeprefix("broadcast_")
+    known = f"chlo.{target}" if target in COMPOSITES else f"stablehlo.{target}"
+
     def build(work: Work) -> None:
         dimensions = work.fields.ints("broadcast_dimensions", ()) if "broadcast_dimensions" in work.fields else None
         shape = work.result_array()
         if not shape.is_static:
             raise Unsupported(f"'{work.operation.name}' broadcasts to sizes that are not known", "use the operations of StableHLO")
         work.operands = [_broadcast(work, x, shape, dimensions) for x in work.operands]
-        name = f"chlo.{target}" if target in COMPOSITES else f"stablehlo.{target}"
-        BUILDERS[name](work)
-    declare(f"chlo.broadcast_{target}", build)
+        BUILDERS[known](work)
+    declare(f"chlo.{name}", build)
 
 
 def _broadcast(work: Work, x: Node, result: TensorType, dimensions: tuple[int, ...] | None) -> Node:
@@ -50,7 +52,7 @@ def _broadcast(work: Work, x: Node, result: TensorType, dimensions: tuple[int, .
     return work.step(hlo.broadcast, [kept], operand.with_shape(result.shape), {"dimensions": left})
 
 
-for _name in BROADCASTING.split():
+for _name in BROADCASTING:
     _broadcasting(_name)
 
 

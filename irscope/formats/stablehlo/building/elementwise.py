@@ -7,7 +7,7 @@ from irscope.formats.stablehlo.attributes import Text
 from irscope.formats.stablehlo.building.direct import Direct, Link, Made, all_of_one_type, alone, directly, directly_alone, operator
 from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.work import Build, Work, declare, primitive
-from irscope.formats.stablehlo.forms import FORMS
+from irscope.formats.stablehlo.forms import BINARY, FORMS, UNARY
 from irscope.graph import NO_ATTRS, Node, Op, TensorType
 from irscope.graph.dtypes import PRED
 from irscope.ops import hlo
@@ -16,12 +16,10 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 from irscope.ops.registry import get
 
-SAME = """add and cbrt ceil cosine count_leading_zeros divide exponential exponential_minus_one floor log log_plus_one logistic maximum
-minimum multiply negate not or popcnt power remainder round_nearest_afz round_nearest_even rsqrt shift_left shift_right_arithmetic
-shift_right_logical sign sine sqrt subtract tan tanh xor atan2"""
-"""Operations whose operands and result have one type, and whose names in HLO differ in ``-`` for ``_`` alone."""
-OTHER = "abs complex real imag is_finite clamp bitcast_convert"
+OTHER = frozenset("abs complex real imag is_finite clamp bitcast_convert".split())
 """Operations whose operands and result are as the operator's own inference says."""
+SAME = tuple(name for name, form in FORMS.items() if form in (UNARY, BINARY) and name not in (*OTHER, "convert", "erf"))
+"""Operations whose operands and result have one type, and whose names in HLO differ in ``-`` for ``_`` alone."""
 
 
 def _same(op: Op, count: int) -> Build:
@@ -125,7 +123,7 @@ def _select(work: Work) -> None:
         work.emit(hlo.select)
 
 
-for _name in SAME.split():
+for _name in SAME:
     _op, _count = operator(_name), FORMS[_name].count("$")
     declare(_name, _same(_op, _count))
     directly_alone(_name, _op, all_of_one_type(_op, _count))
@@ -133,7 +131,7 @@ for _name in "erf sinh cosh asin acos asinh acosh atan atanh".split():
     declare(f"chlo.{_name} mhlo.{_name}", _same(get(_name), 1))
 declare("chlo.tan", _same(hlo.tan, 1))
 declare("chlo.mulhi mhlo.mulhi", _same(get("mulhi"), 2))
-for _name in OTHER.split():
+for _name in OTHER:
     primitive(_name, operator(_name), direct="")
 for _name in ("copy", "bitcast", "stochastic_convert"):
     primitive(f"mhlo.{_name}", operator(_name))

@@ -1,6 +1,9 @@
 """Linear algebra, Fourier transforms, random numbers and normalization: one primitive each."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.work import Work, builds, primitive
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
@@ -13,18 +16,20 @@ DISTRIBUTIONS = {"UNIFORM": "rng_uniform", "NORMAL": "rng_normal"}
 def _rng(work: Work) -> None:
     """The third operand is the shape, which the result type has too."""
     work.count(2, 3)
-    distribution = DISTRIBUTIONS.get(work.fields.word("rng_distribution"))
-    if distribution is None:
-        raise TypeFault(f"rng_distribution of '{work.operation.name}' must be UNIFORM or NORMAL")
+    distribution = _named(work.fields, "rng_distribution", DISTRIBUTIONS, "UNIFORM or NORMAL")
     work.emit(hlo.rng, {"distribution": distribution}, work.operands[:2])
 
 
-@builds("rng_bit_generator")
-def _rng_bit_generator(work: Work) -> None:
-    algorithm = GENERATORS.get(work.fields.word("rng_algorithm"))
-    if algorithm is None:
-        raise TypeFault(f"rng_algorithm of '{work.operation.name}' must be one of {', '.join(GENERATORS)}")
-    work.emit(hlo.rng_bit_generator, {"algorithm": algorithm})
+def _named(fields: Fields, name: str, words: Mapping[str, str], wanted: str) -> str:
+    """HLO's word for that of an attribute."""
+    found = words.get(fields.word(name))
+    if found is None:
+        raise TypeFault(f"{name} of '{fields.owner}' must be {wanted}")
+    return found
+
+
+primitive("rng_bit_generator", hlo.rng_bit_generator, lambda fields: {
+    "algorithm": _named(fields, "rng_algorithm", GENERATORS, f"one of {', '.join(GENERATORS)}")})
 
 
 primitive("fft", hlo.fft, lambda fields: {"fft_type": fields.word("fft_type"), "fft_length": fields.ints("fft_length")})

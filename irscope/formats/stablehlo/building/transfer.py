@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from irscope.formats.hlo.devices import MeshAxis, ReplicaGroups
+from irscope.formats.hlo.spelling import spell
 from irscope.formats.stablehlo.attributes import Record
 from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.text import text_of
@@ -40,7 +41,7 @@ def _groups(work: Work) -> ReplicaGroups:
         return _mesh_groups(work)
     rows = work.fields.rows("replica_groups")
     listed = tuple(tuple(device for device in row if device >= 0) for row in rows)
-    return ReplicaGroups("{" + ",".join("{" + ",".join(map(str, row)) + "}" for row in listed) + "}", listed)
+    return ReplicaGroups(spell("intlists", listed), listed)
 
 
 def _mesh_groups(work: Work) -> ReplicaGroups:
