@@ -150,6 +150,16 @@ def ints(cursor: Cursor) -> tuple[int, ...]:
     return values
 
 
+def read_alias(cursor: Cursor, what: str, form: str) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """``{0}: (1, {}``: an output, the number of an operand or a parameter, and the index in it; its parenthesis is left open."""
+    output = ints(cursor)
+    cursor.expect(":", form, ATTRIBUTE_VALUE)
+    cursor.expect("(", form, ATTRIBUTE_VALUE)
+    number = cursor.integer(f"the number of {what}", ATTRIBUTE_VALUE)
+    cursor.expect(",", form, ATTRIBUTE_VALUE)
+    return output, number, ints(cursor)
+
+
 @dataclass(slots=True)
 class Mesh:
     """``mesh["x"=2,"y"=4, device_ids=(...)]``."""

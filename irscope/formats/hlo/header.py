@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from irscope.formats.hlo.assembly import Assembly
-from irscope.formats.hlo.devices import ints
+from irscope.formats.hlo.devices import ints, read_alias
 from irscope.formats.hlo.faults import (
     LOSSY_PRINT,
     MISPLACED_ATTRIBUTE,
@@ -119,19 +120,10 @@ def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
 
 
 def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> object:
+    reader = READERS.get(kind)
+    if reader is not None:
+        return reader(cursor, types)
     begin = cursor.at
-    if kind == "bool":
-        return bool_list(cursor)[0] if not cursor.sees("{") else cursor.refuse("expected true or false", MODULE_ATTRIBUTE)
-    if kind == "int":
-        return cursor.integer("an integer", MODULE_ATTRIBUTE)
-    if kind == "bools":
-        return bool_list(cursor)
-    if kind == "layout":
-        return _layout(cursor, types)
-    if kind == "aliases":
-        return _aliases(cursor)
-    if kind == "donors":
-        return _donors(cursor)
     if kind == "frontend":
         check_raw("frontend", cursor, faults)
     elif kind == "recovery":
@@ -168,12 +160,7 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
             cursor.goto(begin)
             aliases.clear()
     for _ in cursor.items("{}", "the aliases", MODULE_ATTRIBUTE):
-        out = ints(cursor)
-        cursor.expect(":", form, MODULE_ATTRIBUTE)
-        cursor.expect("(", form, MODULE_ATTRIBUTE)
-        number = cursor.integer("the number of a parameter", MODULE_ATTRIBUTE)
-        cursor.expect(",", form, MODULE_ATTRIBUTE)
-        index = ints(cursor)
+        out, number, index = read_alias(cursor, "a parameter", form)
         kind = "may-alias"
         if cursor.eat(","):
             kind = cursor.one_of(("may-alias", "must-alias"), "expected may-alias or must-alias", MODULE_ATTRIBUTE)
@@ -196,6 +183,16 @@ def _donors(cursor: Cursor) -> tuple[tuple[int, tuple[int, ...]], ...]:
         donors.append((number, ints(cursor)))
         cursor.expect(")", form, MODULE_ATTRIBUTE)
     return tuple(donors)
+
+
+READERS: dict[str, Callable[[Cursor, TypeTable], object]] = {
+    "bool": lambda cursor, types:
+        bool_list(cursor)[0] if not cursor.sees("{") else cursor.refuse("expected true or false", MODULE_ATTRIBUTE),
+    "int": lambda cursor, types: cursor.integer("an integer", MODULE_ATTRIBUTE),
+    "bools": lambda cursor, types: bool_list(cursor), "layout": _layout, "aliases": lambda cursor, types: _aliases(cursor),
+    "donors": lambda cursor, types: _donors(cursor),
+}
+"""The readers of attributes that are parsed, by their kinds."""
 
 
 def _recovery(cursor: Cursor) -> None:

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
-from irscope.formats.hlo.devices import int_lists, ints, read_groups
+from irscope.formats.hlo.devices import int_lists, ints, read_alias, read_groups
 from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Faults, Refused
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.literals import read_typed_literal
@@ -172,12 +172,8 @@ def _aliasing(cursor: Cursor, types: TypeTable) -> tuple[tuple[tuple[int, ...], 
     form = "as in {output index}: (operand, {operand index})"
     pairs: list[tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]] = []
     for _ in cursor.items("{}", "the aliases", ATTRIBUTE_VALUE):
-        out = ints(cursor)
-        cursor.expect(":", form, ATTRIBUTE_VALUE)
-        cursor.expect("(", form, ATTRIBUTE_VALUE)
-        operand = cursor.integer("the number of an operand", ATTRIBUTE_VALUE)
-        cursor.expect(",", form, ATTRIBUTE_VALUE)
-        pairs.append((out, (operand, ints(cursor))))
+        output, operand, index = read_alias(cursor, "an operand", form)
+        pairs.append((output, (operand, index)))
         cursor.expect(")", form, ATTRIBUTE_VALUE)
     return tuple(pairs)
 

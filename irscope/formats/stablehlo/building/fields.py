@@ -116,10 +116,7 @@ class Fields:
 
     def words(self, name: str) -> tuple[str, ...]:
         """A list of words; none where it is missing."""
-        value = self.values.get(name, ())
-        if not isinstance(value, tuple):
-            raise self.fault(name, "a list of words")
-        return tuple(part.word if isinstance(part, Word) else str(part) for part in value)
+        return tuple(part.word if isinstance(part, Word) else str(part) for part in self._parts(name, "a list of words"))
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string."""
@@ -138,10 +135,11 @@ class Fields:
 
     def symbols(self, name: str) -> tuple[str, ...]:
         """The names of functions; none where it is missing."""
-        value = self.values.get(name, ())
-        if not isinstance(value, tuple) or not all(isinstance(part, Symbol) for part in value):
+        parts = self._parts(name, "a list of names of functions")
+        found = tuple(part.name for part in parts if isinstance(part, Symbol))
+        if len(found) != len(parts):
             raise self.fault(name, "a list of names of functions")
-        return tuple(part.name for part in value if isinstance(part, Symbol))
+        return found
 
     def record(self, name: str) -> Fields:
         """The fields of an attribute of the dialect."""
@@ -149,14 +147,14 @@ class Fields:
 
     def records(self, name: str) -> tuple[Fields, ...]:
         """A list of attributes of the dialect; none where it is missing."""
-        value = self.values.get(name, ())
-        if not isinstance(value, tuple):
-            raise self.fault(name, "a list")
-        return tuple(Fields(self.owner, part.fields) for part in value if isinstance(part, Record))
+        return tuple(Fields(self.owner, part.fields) for part in self._parts(name, "a list") if isinstance(part, Record))
 
     def literal(self, name: str) -> Literal:
         """A dense value."""
         return self._typed(name, Literal, "a dense value")
+
+    def _parts(self, name: str, wanted: str) -> tuple[Attribute, ...]:
+        return self._typed(name, tuple, wanted) if name in self.values else ()
 
     def _typed(self, name: str, kind: type[T], wanted: str) -> T:
         value = self.values.get(name)

@@ -271,8 +271,7 @@ class _Program:
         return self.constants.get(value) if not isinstance(value, Node) else value if value.op is hlo.constant else None
 
     def open(self, operation: Operation, number: int) -> Scope:
-        scope = Scope(region_name(self.function, operation, number), operation.begin)
-        return scope
+        return Scope(region_name(self.function, operation, number), operation.begin)
 
     def close(self, scope: Scope, region: Region) -> list[Node]:
         return self._block(scope, region.body) or []
