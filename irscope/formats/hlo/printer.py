@@ -119,9 +119,7 @@ class _Printer:
         return [n.name if self.compact and n.synthetic and "#" in n.name else names[id(n)] for n in graph.nodes]
 
     def _is_written(self, node: Node) -> bool:
-        if node.op.name == "undefined":
-            return False
-        return not (node.synthetic and self.compact and "#" in node.name)
+        return node.op.name != "undefined" and not (node.synthetic and self.compact and "#" in node.name)
 
     def _right_side(self, node: Node, names: list[str]) -> str:
         opcode = node.op.name.removesuffix(SPOILT)

@@ -4,17 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irscope.formats.stablehlo.building.direct import (
-    Direct,
-    Link,
-    Made,
-    alone,
-    constant,
-    directly,
-    directly_alone,
-    directly_inferred,
-    inferred,
-)
+from irscope.formats.stablehlo.building.direct import Direct, Link, Made, constant, directly, directly_alone, directly_inferred, inferred
 from irscope.formats.stablehlo.building.fields import Fields, Ints
 from irscope.formats.stablehlo.building.work import Work, builds, primitive
 from irscope.graph import NO_ATTRS, Node, TensorType
@@ -163,7 +153,7 @@ def _pad(work: Work) -> None:
 
 def _direct_constant(fields: Fields, applied: str) -> Direct:
     literal = fields.literal("value")
-    return alone(*constant(literal), lambda types, result: not types and literal.type is result)
+    return Direct(Made(*constant(literal)), lambda types, result: not types and literal.type is result)
 
 
 def _direct_broadcast(fields: Fields, applied: str) -> Direct | None:
@@ -204,7 +194,7 @@ def _direct_transpose(fields: Fields, applied: str) -> Direct | None:
     def fits(types: Sequence[TensorType], result: TensorType) -> bool:
         return len(types) == 1 and types[0].dtype is result.dtype and types[0].rank == len(permutation) \
             and result.shape == tuple([types[0].shape[d] for d in permutation])
-    return alone(hlo.transpose, {"dimensions": permutation}, fits)
+    return Direct(Made(hlo.transpose, {"dimensions": permutation}), fits)
 
 
 def _direct_iota(fields: Fields, applied: str) -> Direct:

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from irscope.formats.hlo.devices import ReplicaGroups
+from irscope.formats.stablehlo.building.movement import PADDING, RANGES
 from irscope.formats.stablehlo.composites import dynamic
 from irscope.formats.stablehlo.spelling import bracketed, flag, flags, integer, ints, quoted, record, symbol, table, word
 from irscope.graph import Node, Op, TensorType
@@ -109,14 +110,9 @@ def _scatter(node: Node) -> Texts:
             "unique_indices": flag(given.unique_indices)}
 
 
-def _slice(node: Node) -> Texts:
-    starts, limits, strides = zip(*attributes.Slice.of(node).slice, strict=True) if attributes.Slice.of(node).slice else ((), (), ())
-    return {"start_indices": ints(starts), "limit_indices": ints(limits), "strides": ints(strides)}
-
-
-def _pad(node: Node) -> Texts:
-    low, high, interior = zip(*attributes.Pad.of(node).padding, strict=True) if attributes.Pad.of(node).padding else ((), (), ())
-    return {"edge_padding_low": ints(low), "edge_padding_high": ints(high), "interior_padding": ints(interior)}
+def _columns(names: Sequence[str], rows: Sequence[Sequence[int]]) -> Texts:
+    """A list for each of three numbers that an attribute has for a dimension."""
+    return {name: ints(column) for name, column in zip(names, zip(*rows, strict=True) if rows else ((), (), ()), strict=True)}
 
 
 def _groups(node: Node) -> Texts:
@@ -201,9 +197,8 @@ def _batch_norm(node: Node) -> Texts:
 
 
 def _top_k(node: Node) -> Texts:
-    if not attributes.TopK.of(node).largest:
-        return {"k": integer(attributes.TopK.of(node).k), "largest": "false"}
-    return {"k": integer(attributes.TopK.of(node).k)}
+    given = attributes.TopK.of(node)
+    return {"k": integer(given.k), **({} if given.largest else {"largest": "false"})}
 
 
 def _config(name: str) -> Callable[[Node], Texts]:
@@ -212,7 +207,7 @@ def _config(name: str) -> Callable[[Node], Texts]:
 
 SPELLERS: dict[Op, Callable[[Node], Texts]] = {
     hlo.compare: _compare, hlo.dot: _dot, hlo.convolution: _convolution, hlo.reduce_window: _windowed, hlo.select_and_scatter: _windowed,
-    hlo.gather: _gather, hlo.scatter: _scatter, hlo.slice: _slice, hlo.pad: _pad, hlo.all_reduce: _groups, hlo.all_to_all: _all_to_all,
+    hlo.gather: _gather, hlo.scatter: _scatter, hlo.all_reduce: _groups, hlo.all_to_all: _all_to_all,
     hlo.collective_broadcast: _groups, hlo.collective_permute: _permute, hlo.triangular_solve: _triangular,
     hlo.batch_norm_training: _batch_norm, hlo.batch_norm_inference: _batch_norm, hlo.batch_norm_grad: _batch_norm, hlo.topk: _top_k,
     dynamic.GATHER: _gather, dynamic.CONVOLUTION: _convolution,
@@ -221,6 +216,8 @@ SPELLERS: dict[Op, Callable[[Node], Texts]] = {
     hlo.infeed: _config("infeed_config"), hlo.outfeed: _config("outfeed_config"),
     **dict.fromkeys((hlo.broadcast, dynamic.BROADCAST), lambda node: {
         "broadcast_dimensions": ints(attributes.Broadcast.of(node).dimensions)}),
+    hlo.slice: lambda node: _columns(RANGES, attributes.Slice.of(node).slice),
+    hlo.pad: lambda node: _columns(PADDING, attributes.Pad.of(node).padding),
     hlo.transpose: lambda node: {"permutation": ints(attributes.Transpose.of(node).dimensions)},
     hlo.reverse: lambda node: {"dimensions": ints(attributes.Reverse.of(node).dimensions)},
     hlo.concatenate: lambda node: {"dimension": integer(attributes.Concatenate.of(node).axis)},
