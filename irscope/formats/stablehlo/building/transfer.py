@@ -117,14 +117,17 @@ def _data(work: Work) -> list[Node]:
     return work.operands[:-1]
 
 
+def _config(fields: Fields, name: str) -> dict[str, str]:
+    return {name: config} if (config := fields.text(name, "")) else {}
+
+
 @builds("infeed")
 def _infeed(work: Work) -> None:
     """Data of a tuple type, and a token."""
     work.count(1)
     *data, token = work.types or [TOKEN]
     type = TupleType((TupleType(tuple(data)), token))
-    attrs = {"infeed_config": config} if (config := work.fields.text("infeed_config", "")) else {}
-    node = work.add(hlo.infeed, work.operands, attrs, type=type)
+    node = work.add(hlo.infeed, work.operands, _config(work.fields, "infeed_config"), type=type)
     inner = work.scope.part(node, 0)
     work.give(*work.scope.parts(inner, [result.name for result in work.operation.results[:-1]]),
               work.scope.part(node, 1, work.operation.results[-1].name))
@@ -133,9 +136,7 @@ def _infeed(work: Work) -> None:
 @builds("outfeed")
 def _outfeed(work: Work) -> None:
     data = work.scope.tuple(_data(work))
-    config = work.fields.text("outfeed_config", "")
-    attrs: dict[str, Any] = {"outfeed_shape": data.type, **({"outfeed_config": config} if config else {})}
-    work.emit(hlo.outfeed, attrs, [data, work.operands[-1]])
+    work.emit(hlo.outfeed, {"outfeed_shape": data.type, **_config(work.fields, "outfeed_config")}, [data, work.operands[-1]])
 
 
 def _transfer(work: Work) -> dict[str, Any]:
