@@ -79,7 +79,7 @@ class TextCursor(ABC):
         if not self.eat(mark):
             self.missing(f"expected {mark!r} {where}", fault)
 
-    def listed(self) -> Iterator[None]:
+    def elements(self) -> Iterator[None]:
         """Step over items between commas, one or more: the body of the loop steps over each item."""
         yield
         while self.eat(","):

@@ -145,7 +145,7 @@ def _computations(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Graph
 def _predecessors(assembly: Assembly, cursor: Cursor) -> tuple[str, ...]:
     cursor.expect("{", "before the control predecessors")
     names: list[str] = []
-    for _ in cursor.listed():
+    for _ in cursor.elements():
         at = cursor.at
         names.append(cursor.name("the name of an instruction"))
         assembly.operand(names[-1], at)

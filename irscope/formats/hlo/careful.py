@@ -112,7 +112,7 @@ def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node,
     """Step over ``(operand, ...)``."""
     cursor.expect("(", "before the operands")
     operands: list[Node] = []
-    for _ in cursor.listed() if not cursor.sees(")") else ():
+    for _ in cursor.elements() if not cursor.sees(")") else ():
         operand = _operand(assembly, cursor, owner)
         if operand is not None:
             operands.append(operand)

@@ -137,7 +137,7 @@ def int_lists(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
     cursor.expect("{", "before a list of lists", ATTRIBUTE_VALUE)
     if cursor.eat("}"):
         return ()
-    lists = tuple([ints(cursor) for _ in cursor.listed()])
+    lists = tuple([ints(cursor) for _ in cursor.elements()])
     cursor.expect("}", "at the end of the list of lists", ATTRIBUTE_VALUE)
     return lists
 

@@ -74,7 +74,7 @@ class Cursor(TextCursor):
 
     def integers(self, what: str = "an integer", fault: Fault | None = None) -> tuple[int, ...]:
         """Step over integers between commas, one or more."""
-        return tuple([self.integer(what, fault) for _ in self.listed()])
+        return tuple([self.integer(what, fault) for _ in self.elements()])
 
     def int32(self, what: str, fault: Fault, shown: str = "") -> int:
         """Step over an integer of 32 bits; ``shown`` names it in the message, instead of its value."""

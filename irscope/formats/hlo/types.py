@@ -100,7 +100,7 @@ class TypeTable:
         tell, self._tell = self._tell, None  # XLA's parser accepts invalid layouts, but not within tuples
         try:
             if not cursor.sees(")"):
-                elements = tuple([self.read(cursor) for _ in cursor.listed()])
+                elements = tuple([self.read(cursor) for _ in cursor.elements()])
         finally:
             self._tell = tell
         cursor.expect(")", "at the end of the tuple type", TYPE_SYNTAX)
@@ -149,7 +149,7 @@ class TypeTable:
         dims: list[Dim] = []
         if cursor.eat("]"):
             return ()
-        for _ in cursor.listed():
+        for _ in cursor.elements():
             if cursor.eat("?"):
                 dims.append(DynamicDim())
             else:

@@ -59,7 +59,7 @@ def _types_function(values: Values, cursor: Cursor, draft: Draft) -> None:
     take_function_type(values.types, cursor, draft)
 
 
-def _listed(given: Rule) -> Step:
+def _list_step(given: Rule) -> Step:
     """Types by a short rule."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         at = _colon(cursor)
@@ -128,7 +128,7 @@ def _each(draft: Draft, types: tuple[Type, ...], at: int) -> None:
 def _operands(values: Values, cursor: Cursor, draft: Draft) -> None:
     """A type for each operand, and no result."""
     if draft.operands:
-        _listed(RULES["operands"])(values, cursor, draft)
+        _list_step(RULES["operands"])(values, cursor, draft)
 
 
 def _arrow(values: Values, cursor: Cursor, draft: Draft) -> None:
@@ -169,5 +169,5 @@ RULES: dict[str, Rule] = {
 """What a list of types stands for, by the kind of the form; the other kinds take function types."""
 TYPES: dict[str, Step] = {
     **{kind: _or_function(RULES[kind]) for kind in ("same", "select", "complex", "tuple")}, "function": _types_function,
-    "compared": _compared, "all": _all, "operands": _operands, "results": _listed(RULES["results"]), "arrow": _arrow, "none": _no_types,
+    "compared": _compared, "all": _all, "operands": _operands, "results": _list_step(RULES["results"]), "arrow": _arrow, "none": _no_types,
 }

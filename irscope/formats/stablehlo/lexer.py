@@ -77,7 +77,7 @@ class Cursor(TextCursor):
         self.expect(brackets[0], f"before {what}", fault)
         if self.eat(brackets[1]):
             return
-        yield from self.listed()
+        yield from self.elements()
         self.expect(brackets[1], f"after {what}", fault)
 
     def word(self, what: str, fault: Fault | None = None) -> str:

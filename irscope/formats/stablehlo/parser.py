@@ -141,7 +141,7 @@ class Parser:
         return operation
 
     def _names(self, cursor: Cursor, names: list[tuple[str, int, int]]) -> None:
-        for _ in cursor.listed():
+        for _ in cursor.elements():
             name, at = cursor.operand()
             if "#" in name:
                 raise Refused(SYNTAX, "a result is defined without '#'", at, len(name) + 1)

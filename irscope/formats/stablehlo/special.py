@@ -130,7 +130,7 @@ def _reduce(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     """``(%a init: %b), (%c init: %d) across dimensions = [0] {...} : function type reducer(%p: T, %q: T) (...) { }``, or ``applies``."""
     inputs: list[tuple[str, int]] = []
     starts: list[tuple[str, int]] = []
-    for _ in cursor.listed():
+    for _ in cursor.elements():
         cursor.expect("(", "before an input")
         inputs.append(cursor.operand())
         cursor.expect_word("init")

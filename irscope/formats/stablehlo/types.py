@@ -183,7 +183,7 @@ class TypeTable:
         if m is not None and plain is not None:
             cursor.goto(m.end())
             return plain[0]
-        return tuple([self.read(cursor) for _ in cursor.listed()])
+        return tuple([self.read(cursor) for _ in cursor.elements()])
 
     def results(self, cursor: Cursor) -> tuple[Type, ...]:
         """Step over ``T`` or ``(T, U)`` after an arrow."""

@@ -184,7 +184,7 @@ class Values:
         cursor.next()
         values: list[float] = []
         if cursor.eat(":"):
-            values = [self._element(cursor, dtype.is_float, name) for _ in cursor.listed()]
+            values = [self._element(cursor, dtype.is_float, name) for _ in cursor.elements()]
         cursor.expect(">", "after the elements of an array", ATTRIBUTE_VALUE)
         return Array(dtype, tuple(values))
 

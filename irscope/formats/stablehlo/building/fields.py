@@ -46,7 +46,7 @@ class Fields:
 
     def real(self, name: str) -> float:
         """A float."""
-        return float(self._typed(name, Number, "a number").value)
+        return float(self._value_of(name, Number, "a number").value)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean; a name without a value is true."""
@@ -61,7 +61,7 @@ class Fields:
             raise self.fault(name, "true or false")
         return value
 
-    def set_flags(self, *names: str) -> dict[str, bool]:
+    def true_flags(self, *names: str) -> dict[str, bool]:
         """The booleans among these that are true: HLO leaves the others out."""
         return {name: True for name in names if self.flag(name)}
 
@@ -75,7 +75,7 @@ class Fields:
             raise self.fault(name, "a list of integers")
         return found
 
-    def filled(self, *names: str) -> dict[str, Ints]:
+    def nonempty(self, *names: str) -> dict[str, Ints]:
         """The lists of integers among these that have elements: HLO leaves the others out."""
         return {name: found for name in names if (found := self.ints(name, ()))}
 
@@ -131,7 +131,7 @@ class Fields:
 
     def symbol(self, name: str) -> str:
         """The name of a function."""
-        return self._typed(name, Symbol, "the name of a function").name
+        return self._value_of(name, Symbol, "the name of a function").name
 
     def symbols(self, name: str) -> tuple[str, ...]:
         """The names of functions; none where it is missing."""
@@ -143,7 +143,7 @@ class Fields:
 
     def record(self, name: str) -> Fields:
         """The fields of an attribute of the dialect."""
-        return Fields(self.owner, self._typed(name, Record, "an attribute with fields").fields)
+        return Fields(self.owner, self._value_of(name, Record, "an attribute with fields").fields)
 
     def records(self, name: str) -> tuple[Fields, ...]:
         """A list of attributes of the dialect; none where it is missing."""
@@ -151,12 +151,12 @@ class Fields:
 
     def literal(self, name: str) -> Literal:
         """A dense value."""
-        return self._typed(name, Literal, "a dense value")
+        return self._value_of(name, Literal, "a dense value")
 
     def _parts(self, name: str, wanted: str) -> tuple[Attribute, ...]:
-        return self._typed(name, tuple, wanted) if name in self.values else ()
+        return self._value_of(name, tuple, wanted) if name in self.values else ()
 
-    def _typed(self, name: str, kind: type[T], wanted: str) -> T:
+    def _value_of(self, name: str, kind: type[T], wanted: str) -> T:
         value = self.values.get(name)
         if not isinstance(value, kind):
             raise self.fault(name, wanted)

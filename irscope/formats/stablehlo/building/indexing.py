@@ -14,12 +14,12 @@ def gather_attrs(fields: Fields, slice_sizes: tuple[int, ...]) -> dict[str, Any]
     """The attributes of a gather in HLO, which omits batching dimensions where there are none."""
     numbers = fields.record("dimension_numbers")
     return {
-        **_listed(numbers, "offset_dims", "collapsed_slice_dims", "start_index_map"),
+        **_lists(numbers, "offset_dims", "collapsed_slice_dims", "start_index_map"),
         "index_vector_dim": numbers.integer("index_vector_dim", 0), "slice_sizes": slice_sizes,
-        **numbers.filled("operand_batching_dims", "start_indices_batching_dims"), **fields.set_flags("indices_are_sorted")}
+        **numbers.nonempty("operand_batching_dims", "start_indices_batching_dims"), **fields.true_flags("indices_are_sorted")}
 
 
-def _listed(numbers: Fields, *names: str) -> dict[str, tuple[int, ...]]:
+def _lists(numbers: Fields, *names: str) -> dict[str, tuple[int, ...]]:
     return {name: numbers.ints(name, ()) for name in names}
 
 
@@ -32,10 +32,10 @@ def _scatter(work: Work) -> None:
     fields = work.fields
     numbers = fields.record("scatter_dimension_numbers")
     attrs = {
-        **_listed(numbers, "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims"),
+        **_lists(numbers, "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims"),
         "index_vector_dim": numbers.integer("index_vector_dim", 0),
-        **numbers.filled("input_batching_dims", "scatter_indices_batching_dims"),
-        **fields.set_flags("indices_are_sorted", "unique_indices")}
+        **numbers.nonempty("input_batching_dims", "scatter_indices_batching_dims"),
+        **fields.true_flags("indices_are_sorted", "unique_indices")}
     work.emit(hlo.scatter, attrs, None, [work.region()])
 
 

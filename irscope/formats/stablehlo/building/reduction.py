@@ -77,7 +77,7 @@ declare("map", lambda work: work.emit(hlo.map, {"dimensions": work.fields.ints("
 def _sort(work: Work) -> None:
     fields, rank = work.fields, work.array().rank
     dimension = fields.integer("dimension", -1)
-    attrs = {"dimensions": (dimension + rank if dimension < 0 else dimension,), **fields.set_flags("is_stable")}
+    attrs = {"dimensions": (dimension + rank if dimension < 0 else dimension,), **fields.true_flags("is_stable")}
     work.emit(hlo.sort, attrs, None, _region_of(work, 2 * len(work.operands)))
 
 

@@ -23,7 +23,7 @@ def collective(work: Work) -> dict[str, Any]:
     """The attributes that all collectives have: groups, channel, numbering of the devices."""
     fields = work.fields
     groups = {"replica_groups": _groups(work)} if "replica_groups" in fields else {}
-    return {**groups, **_channel_id(fields), **fields.set_flags("use_global_device_ids")}
+    return {**groups, **_channel_id(fields), **fields.true_flags("use_global_device_ids")}
 
 
 def _channel(fields: Fields) -> int:
@@ -140,7 +140,7 @@ def _outfeed(work: Work) -> None:
 
 
 def _transfer(work: Work) -> dict[str, Any]:
-    return {"channel_id": _channel(work.fields), **work.fields.set_flags("is_host_transfer")}
+    return {"channel_id": _channel(work.fields), **work.fields.true_flags("is_host_transfer")}
 
 
 @builds("send")
