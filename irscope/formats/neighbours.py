@@ -61,9 +61,9 @@ def looks_printed(data: bytes) -> bool:
 
 def in_bytes(data: bytes) -> Neighbour | None:
     """The kind of a binary file that users mistake for a dump, or None."""
-    for magic, neighbour in MAGIC:
-        if data.startswith(magic):
-            return neighbour
+    known = next((neighbour for magic, neighbour in MAGIC if data.startswith(magic)), None)
+    if known is not None:
+        return known
     if data[4:8] == b"TFL3":
         return TFLITE
     if data.startswith(b"PK\x03\x04"):
@@ -73,20 +73,13 @@ def in_bytes(data: bytes) -> Neighbour | None:
     if data[:1] == b"\x80" and data[1:2] in b"\x02\x03\x04\x05":
         return PICKLE
     head = data[:HEAD]
-    if not looks_printed(data):
-        for pattern, neighbour in PROTOBUFS:
-            if pattern.search(head):
-                return neighbour
-    return None
+    return next((neighbour for pattern, neighbour in PROTOBUFS if pattern.search(head)), None) if not looks_printed(data) else None
 
 
 def in_text(text: str) -> Neighbour | None:
     """The kind of a text that users mistake for a dump, or None."""
     head = text[:HEAD]
-    for pattern, neighbour in TEXTS:
-        if pattern.search(head):
-            return neighbour
-    return None
+    return next((neighbour for pattern, neighbour in TEXTS if pattern.search(head)), None)
 
 
 def by_sight(text: str) -> str | None:

@@ -1,7 +1,7 @@
 """StableHLO texts for the tests: programs printed by jax 0.10.2 (tests/data/stablehlo), and small ones written by hand."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,8 +11,9 @@ import pytest
 from irscope.formats.faults import Faults
 from irscope.formats.stablehlo.attributes import Record
 from irscope.formats.stablehlo.lines import Lines
-from irscope.formats.stablehlo.operations import Operation, ParsedModule, walk
+from irscope.formats.stablehlo.operations import Operation, ParsedModule
 from irscope.formats.stablehlo.reader import parse
+from irscope.graph import Node
 from irscope.ops.attrs import Literal
 from irscope.source import Finding, SourceText
 
@@ -79,6 +80,19 @@ def operations(text: str) -> list[Operation]:
     modules, findings, ok = parsed(text)
     assert ok, [finding.render() for finding in findings]
     return [operation for module in modules for operation in walk(module.operations)]
+
+
+def walk(operations: Sequence[Operation | Node]) -> Iterator[Operation]:
+    """The operations and those in their regions, in the order of the text, but for those that are nodes already."""
+    stack = [iter(operations)]
+    while stack:
+        operation = next(stack[-1], None)
+        if operation is None:
+            stack.pop()
+        elif isinstance(operation, Operation):
+            yield operation
+            for region in reversed(operation.regions):
+                stack.extend(iter(block.operations) for block in reversed(region.blocks))
 
 
 def one(line: str, arguments: str = "%x: tensor<4xf32>, %y: tensor<4xf32>") -> Operation:

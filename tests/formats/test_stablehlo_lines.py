@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from irscope.formats.stablehlo.operations import Operation, walk
-from tests.formats.stablehlo_texts import ALIASES, DATA, PLAIN, body, cursor_alone, described, operations, parsed
+from irscope.formats.stablehlo.operations import Operation
+from tests.formats.stablehlo_texts import ALIASES, DATA, PLAIN, body, cursor_alone, described, operations, parsed, walk
 
 TEXTS = {path.stem: path.read_text() for path in sorted(DATA.rglob("*.mlir"))} | {"plain": PLAIN, "aliases": ALIASES}
 SPLICES = ("%", "#", "{", "}", "(", ")", ":", " ", "\n", ", ", "->", "f32", "x", "0", "loc(", "<", ">", "%0", "//", "\t")

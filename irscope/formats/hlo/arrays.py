@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from irscope.graph import DType, TensorType, TupleType, Type, dtype_of
-from irscope.lazy import np
+from irscope.lazy import Array, np
 from irscope.source.budget import require_nodes
 
 VALUE = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[-+\w.]+", re.ASCII)
@@ -19,14 +20,13 @@ def array_of(text: str, type: Type) -> Any:
     if "/" in text:
         text = COMMENT.sub(" ", text)
     values = iter(VALUE.findall(text))
-    made = [_array(values, leaf) for leaf in type.leaves()]
-    leaves = iter(made)
-    return _in_tuples(leaves, type)
+    return in_tuples(iter([_array(values, leaf) for leaf in type.leaves()]), type)
 
 
-def _in_tuples(leaves: Any, type: Type) -> object:
+def in_tuples(leaves: Iterator[object], type: Type) -> object:
+    """Values in the structure of a type."""
     if isinstance(type, TupleType):
-        return tuple(_in_tuples(leaves, element) for element in type.elements)
+        return tuple(in_tuples(leaves, element) for element in type.elements)
     return next(leaves)
 
 
@@ -74,6 +74,15 @@ def _integers(words: list[str], dtype: DType) -> Any:
     if wide is np.uint64:
         numbers = [n & ((1 << 64) - 1) for n in numbers]
     return np.array(numbers, dtype=wide).astype(dtype.numpy())
+
+
+def narrow(raw: Array, dtype: DType) -> Array:
+    """Elements of less than a byte, from the low bits of one byte each."""
+    bits = raw & ((1 << dtype.bits) - 1)
+    if dtype.is_integer:
+        sign = (bits >> (dtype.bits - 1)) & 1 if dtype.kind == "int" else bits & 0
+        return (bits.astype(np.int64) - (sign.astype(np.int64) << dtype.bits)).astype(dtype.numpy())
+    return bits.astype(np.uint8).view(dtype.numpy())
 
 
 def text_of(value: Any, type: Type) -> str:

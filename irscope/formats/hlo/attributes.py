@@ -87,9 +87,9 @@ def _state_order(values: dict[str, object]) -> None:
 
 
 def _attribute(assembly: Assembly, cursor: Cursor, head: Head, found: AttributeList) -> None:
-    name, at = cursor.value, cursor.at
+    at = cursor.at
+    name = cursor.take()
     kind = head.spec.kind(name)
-    cursor.next()
     value_at = cursor.at
     if name in found.at:
         first = (Note("it is given first here", found.at[name]),)
@@ -145,13 +145,10 @@ def _computations(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Graph
 def _predecessors(assembly: Assembly, cursor: Cursor) -> tuple[str, ...]:
     cursor.expect("{", "before the control predecessors")
     names: list[str] = []
-    while True:
+    for _ in cursor.elements():
         at = cursor.at
-        name = cursor.name("the name of an instruction")
-        assembly.operand(name, at)
-        names.append(name)
-        if not cursor.eat(","):
-            break
+        names.append(cursor.name("the name of an instruction"))
+        assembly.operand(names[-1], at)
     cursor.expect("}", "after the control predecessors")
     return tuple(names)
 

@@ -51,9 +51,7 @@ def read_computation(assembly: Assembly, at: int) -> int:
     if m is not None:
         return _printed(assembly, m)
     cursor = Cursor(text, at)
-    is_entry = cursor.kind == "word" and cursor.value == "ENTRY"
-    if is_entry:
-        cursor.next()
+    is_entry = cursor.eat_word("ENTRY")
     if cursor.sees("{") or cursor.sees("(") or (cursor.kind == "odd" and cursor.value == "%"):
         cursor.refuse("this computation has no name: the text was printed without names or ids (fingerprint or canonical options)",
                       LOSSY_PRINT, PRINT_AGAIN, sees=False)
@@ -182,9 +180,8 @@ def _behind(assembly: Assembly, cursor: Cursor, named: bool) -> int:
     graph = assembly.scope.graph
     while cursor.sees(","):
         cursor.next()
-        if cursor.kind != "attribute" or cursor.value != "execution_thread":
+        if not cursor.eat_field("execution_thread"):
             cursor.refuse("expected execution_thread=\"...\", the one attribute of a computation")
-        cursor.next()
         at = cursor.at
         graph.notes["execution_thread"] = cursor.string("a string", SYNTAX)
         end = at + len(cursor.text[at:cursor.at].rstrip())

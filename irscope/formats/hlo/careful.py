@@ -1,6 +1,8 @@
 """Reads one instruction with the cursor: accepts every form of HLO, and reports every fault with its place."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
 from irscope.formats.hlo.asynchronous import check_chain, wrap
 from irscope.formats.hlo.attributes import Head, read_attributes
@@ -42,9 +44,7 @@ GONE = {
 def read_instruction(assembly: Assembly, cursor: Cursor) -> Node:
     """Step over one instruction, ``ROOT`` included, and add it to the open computation."""
     root_at = cursor.at
-    is_root = cursor.kind == "word" and cursor.value == "ROOT"
-    if is_root:
-        cursor.next()
+    is_root = cursor.eat_word("ROOT")
     at = cursor.at + cursor.text.startswith("%", cursor.at)
     if cursor.kind == "attribute":
         cursor.refuse(f"a blank is required between the name {cursor.value} and =", sees=False)
@@ -112,16 +112,12 @@ def read_operands(assembly: Assembly, cursor: Cursor, owner: str) -> tuple[Node,
     """Step over ``(operand, ...)``."""
     cursor.expect("(", "before the operands")
     operands: list[Node] = []
-    if not cursor.sees(")"):
-        while True:
-            operand = _operand(assembly, cursor, owner)
-            if operand is not None:
-                operands.append(operand)
-            if not cursor.eat(","):
-                break
-    if not cursor.sees(")"):
+    for _ in cursor.elements() if not cursor.sees(")") else ():
+        operand = _operand(assembly, cursor, owner)
+        if operand is not None:
+            operands.append(operand)
+    if not cursor.eat(")"):
         cursor.refuse("expected ',' or ')' after an operand")
-    cursor.next()
     return tuple(operands)
 
 
@@ -129,15 +125,21 @@ def _whatever_operands(assembly: Assembly, cursor: Cursor) -> tuple[Node, ...]:
     """The operands of an unknown opcode: every known name in its parentheses."""
     cursor.expect("(", "before the operands")
     operands: list[Node] = []
+    for _ in _up_to_parenthesis(cursor, "after the operands"):
+        if cursor.kind in ("name", "word") and cursor.value in assembly.scope.names:
+            operands.append(assembly.scope.names[cursor.value])
+    return tuple(operands)
+
+
+def _up_to_parenthesis(cursor: Cursor, where: str) -> Iterator[None]:
+    """Step over tokens up to the parenthesis that closes an open one, and over that: the body of the loop sees each."""
     depth = 1
     while depth:
         if cursor.kind == "end":
-            cursor.refuse("expected ')' after the operands")
-        if cursor.kind in ("name", "word") and cursor.value in assembly.scope.names:
-            operands.append(assembly.scope.names[cursor.value])
+            cursor.refuse(f"expected ')' {where}")
+        yield
         depth += cursor.sees("(") - cursor.sees(")")
         cursor.next()
-    return tuple(operands)
 
 
 def _operand(assembly: Assembly, cursor: Cursor, owner: str) -> Node | None:
@@ -241,12 +243,11 @@ def _parameter(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> No
 
 
 def _constant(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> Node:
-    if not cursor.sees("("):
-        cursor.refuse("expected '(' before the value of the constant")
-    cursor.next()
+    cursor.expect("(", "before the value of the constant")
     values: dict[str, object] = {}
     if type is UNKNOWN:
-        _step_over_literal(cursor)
+        for _ in _up_to_parenthesis(cursor, "after the value of the constant"):
+            pass
         values["literal"] = Literal(type, "{...}", True)
     else:
         if cursor.kind != "mark" and isinstance(type, TensorType) and type.shape:
@@ -258,15 +259,6 @@ def _constant(assembly: Assembly, cursor: Cursor, head: Head, type: Type) -> Nod
     found = read_attributes(assembly, cursor, head)
     found.values.pop("parameter_replication", None)
     return Node(assembly.op("constant"), head.name, type, (), {**values, **found.values}, (), head.at)
-
-
-def _step_over_literal(cursor: Cursor) -> None:
-    depth = 1
-    while depth:
-        depth += cursor.sees("(") - cursor.sees(")")
-        if cursor.kind == "end":
-            cursor.refuse("expected ')' after the value of the constant")
-        cursor.next()
 
 
 def _unknown(assembly: Assembly, word: str, at: int, name: str) -> Opcode:

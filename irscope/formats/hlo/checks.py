@@ -20,6 +20,9 @@ from irscope.formats.hlo.faults import (
 from irscope.formats.hlo.types import compatible
 from irscope.graph import Node, TensorType, TupleType
 
+Check = Callable[[Assembly, Node], None]
+"""Reports what is wrong with an instruction."""
+
 
 def check(assembly: Assembly, node: Node) -> None:
     """Check one instruction and report what is wrong."""
@@ -75,18 +78,23 @@ def _tuple(assembly: Assembly, node: Node) -> None:
         _count(assembly, node, len(node.operands) == n, f"{n} operands for its type {node.type}")
 
 
-def _pairs(assembly: Assembly, node: Node) -> None:
-    n = len(node.operands)
-    _count(assembly, node, n >= 2 and n % 2 == 0, "an even number of operands: the arrays, then as many start values")
+def _at_least(least: int, step: int, wanted: str) -> Check:
+    """A number of operands or more, in steps."""
+    def look(assembly: Assembly, node: Node) -> None:
+        n = len(node.operands)
+        _count(assembly, node, n >= least and (n - least) % step == 0, wanted)
+    return look
 
 
-def _scatter(assembly: Assembly, node: Node) -> None:
-    n = len(node.operands)
-    _count(assembly, node, n >= 3 and n % 2 == 1, "an odd number of operands: the arrays, the indices, as many updates")
+_some = _at_least(1, 1, "at least one operand")
 
 
-def _some(assembly: Assembly, node: Node) -> None:
-    _count(assembly, node, len(node.operands) >= 1, "at least one operand")
+def _gives(parts: str) -> Check:
+    """A tuple that is not empty."""
+    def look(assembly: Assembly, node: Node) -> None:
+        if not isinstance(node.type, TupleType) or not node.type.elements:
+            _tell(assembly, node, RESULT_TYPE, f"{node.op.name} gives a tuple {parts}, not {node.type}")
+    return look
 
 
 def _dynamic_slice(assembly: Assembly, node: Node) -> None:
@@ -125,16 +133,6 @@ def check_branches(assembly: Assembly, node: Node, at: dict[str, int]) -> None:
     for name in wanted:
         if name not in at:
             _tell(assembly, node, MISSING_ATTRIBUTE, f"conditional on {first} needs the attribute {name}")
-
-
-def _infeed(assembly: Assembly, node: Node) -> None:
-    if not isinstance(node.type, TupleType) or not node.type.elements:
-        _tell(assembly, node, RESULT_TYPE, f"infeed gives a tuple of data and token, not {node.type}")
-
-
-def _receive(assembly: Assembly, node: Node) -> None:
-    if not isinstance(node.type, TupleType) or not node.type.elements:
-        _tell(assembly, node, RESULT_TYPE, f"recv gives a tuple (data, u32[], token[]), not {node.type}")
 
 
 def _done(assembly: Assembly, node: Node) -> None:
@@ -195,11 +193,13 @@ def _scan(assembly: Assembly, node: Node) -> None:
         _tell(assembly, node, ATTRIBUTE_VALUE, f"scan runs over dimension {dimensions[0]}, but its first operand has {rank} dimensions")
 
 
-LOOKS: dict[str, Callable[[Assembly, Node], None]] = {opcode: check for check, opcodes in (
-    (_broadcast, "broadcast"), (_tuple, "tuple"), (_pairs, "reduce reduce-window"), (_scatter, "scatter"),
+LOOKS: dict[str, Check] = {opcode: check for check, opcodes in (
+    (_at_least(2, 2, "an even number of operands: the arrays, then as many start values"), "reduce reduce-window"),
+    (_at_least(3, 2, "an odd number of operands: the arrays, the indices, as many updates"), "scatter"),
     (_some, "dynamic-reshape rng-bit-generator"), (_one_dimension, "concatenate sort all-to-all ragged-all-to-all"),
-    (_dynamic_slice, "dynamic-slice dynamic-update-slice"), (_conditional, "conditional"), (_infeed, "infeed"), (_receive, "recv"),
-    (_done, "send-done recv-done"), (_permute, "collective-permute collective-permute-start"),
+    (_gives("of data and token"), "infeed"), (_gives("(data, u32[], token[])"), "recv"), (_broadcast, "broadcast"), (_tuple, "tuple"),
+    (_dynamic_slice, "dynamic-slice dynamic-update-slice"), (_conditional, "conditional"), (_done, "send-done recv-done"),
+    (_permute, "collective-permute collective-permute-start"),
     (_all_reduce, "all-reduce all-reduce-start reduce-scatter"),
     (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"), (_custom_call, "custom-call"), (_scan, "scan"),
 ) for opcode in opcodes.split()}

@@ -1,12 +1,14 @@
 """The replica groups of collectives, in the three forms in which HLO writes them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
 from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Refused
 from irscope.formats.hlo.lexer import Cursor
+from irscope.formats.hlo.spelling import spell
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +99,20 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
     begin = cursor.at
     if cursor.sees("{"):
         listed = int_lists(cursor)
-        return ReplicaGroups(_braces(listed), listed)
-    if cursor.kind == "word" and cursor.value == "mesh":
+        return ReplicaGroups(spell("intlists", listed), listed)
+    if cursor.sees_word("mesh"):
         return _mesh_groups(cursor)
     dims = _square(cursor, "the number and size of the groups")
     if len(dims) != 2:
         raise Refused(ATTRIBUTE_VALUE, f"replica groups are [number,size]<=[...], not {len(dims)} dimensions", begin, cursor.at - begin)
     cursor.expect("<=", "after [number,size]", ATTRIBUTE_VALUE)
     reshape, perm = read_iota(cursor)
-    return ReplicaGroups(f"[{_commas(dims)}]<=[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else ""), (), dims,
-                         reshape, perm)
+    return ReplicaGroups(f"[{_commas(dims)}]<={iota_text(reshape, perm)}", (), dims, reshape, perm)
+
+
+def iota_text(reshape: Sequence[int], perm: Sequence[int]) -> str:
+    """``[4,2]T(1,0)``: the numbering of devices."""
+    return f"[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else "")
 
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -115,9 +121,8 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if len(reshape) == 1:
         return reshape, (0,)
     begin = cursor.at
-    if cursor.kind != "word" or cursor.value != "T":
+    if not cursor.eat_word("T"):
         cursor.refuse("expected T(...), the order of the dimensions", ATTRIBUTE_VALUE)
-    cursor.next()
     cursor.expect("(", "after T", ATTRIBUTE_VALUE)
     perm = cursor.integers("a dimension", ATTRIBUTE_VALUE)
     cursor.expect(")", "after T(...", ATTRIBUTE_VALUE)
@@ -130,15 +135,11 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def int_lists(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
     """``{{0,1},{2,3}}``."""
     cursor.expect("{", "before a list of lists", ATTRIBUTE_VALUE)
-    lists: list[tuple[int, ...]] = []
     if cursor.eat("}"):
         return ()
-    while True:
-        lists.append(ints(cursor))
-        if not cursor.eat(","):
-            break
+    lists = tuple([ints(cursor) for _ in cursor.elements()])
     cursor.expect("}", "at the end of the list of lists", ATTRIBUTE_VALUE)
-    return tuple(lists)
+    return lists
 
 
 def ints(cursor: Cursor) -> tuple[int, ...]:
@@ -147,6 +148,16 @@ def ints(cursor: Cursor) -> tuple[int, ...]:
     values = () if cursor.sees("}") else cursor.integers("an integer", ATTRIBUTE_VALUE)
     cursor.expect("}", "at the end of the list", ATTRIBUTE_VALUE)
     return values
+
+
+def read_alias(cursor: Cursor, what: str, form: str) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """``{0}: (1, {}``: an output, the number of an operand or a parameter, and the index in it; its parenthesis is left open."""
+    output = ints(cursor)
+    cursor.expect(":", form, ATTRIBUTE_VALUE)
+    cursor.expect("(", form, ATTRIBUTE_VALUE)
+    number = cursor.integer(f"the number of {what}", ATTRIBUTE_VALUE)
+    cursor.expect(",", form, ATTRIBUTE_VALUE)
+    return output, number, ints(cursor)
 
 
 @dataclass(slots=True)
@@ -164,8 +175,7 @@ def read_mesh(cursor: Cursor) -> Mesh:
     mesh = Mesh([], [])
     cursor.expect("[", "after mesh", ATTRIBUTE_VALUE)
     while not cursor.sees("]"):
-        if cursor.kind == "attribute" and cursor.value == "device_ids":
-            cursor.next()
+        if cursor.eat_field("device_ids"):
             mesh.devices = _device_ids(cursor, mesh)
         else:
             mesh.names.append(_axis_name(cursor))
@@ -255,11 +265,7 @@ def _axis_name(cursor: Cursor) -> str:
         name = cursor.string()
         cursor.expect("=", "after the name of an axis", ATTRIBUTE_VALUE)
         return name
-    if cursor.kind != "attribute":
-        cursor.refuse("expected an axis, name=size", ATTRIBUTE_VALUE)
-    name = cursor.value
-    cursor.next()
-    return name
+    return cursor.field((), "expected an axis, name=size", ATTRIBUTE_VALUE)
 
 
 def _square(cursor: Cursor, what: str) -> tuple[int, ...]:
@@ -269,9 +275,5 @@ def _square(cursor: Cursor, what: str) -> tuple[int, ...]:
     return values
 
 
-def _commas(values: tuple[int, ...] | list[int]) -> str:
+def _commas(values: Sequence[int]) -> str:
     return ",".join(map(str, values))
-
-
-def _braces(lists: tuple[tuple[int, ...], ...]) -> str:
-    return "{" + ",".join("{" + _commas(inner) + "}" for inner in lists) + "}"

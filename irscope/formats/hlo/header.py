@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from irscope.formats.hlo.assembly import Assembly
-from irscope.formats.hlo.devices import ints
+from irscope.formats.hlo.devices import ints, read_alias
 from irscope.formats.hlo.faults import (
     LOSSY_PRINT,
     MISPLACED_ATTRIBUTE,
@@ -59,7 +60,7 @@ def read_header(assembly: Assembly, cursor: Cursor) -> int:
         if cursor.kind != "attribute":
             cursor.refuse("expected an attribute of the module, name=value", MODULE_ATTRIBUTE)
         _attribute(assembly, cursor, seen)
-    if cursor.kind == "word" and cursor.value == "FileNames":
+    if cursor.sees_word("FileNames"):
         begin = cursor.at
         at = _tables(assembly, cursor)
         module.attrs["stack_frames"] = (begin, at)
@@ -90,10 +91,9 @@ def check_aliases(assembly: Assembly) -> None:
 
 
 def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
-    name, at = cursor.value, cursor.at
+    at, faults = cursor.at, assembly.faults
+    name = cursor.take()
     kind = MODULE_ATTRIBUTES.get(name)
-    faults = assembly.faults
-    cursor.next()
     value_at = cursor.at
     if name in seen:
         faults.add(REPEATED_ATTRIBUTE, f"the module gives {name} twice", Span(at, len(name)))
@@ -120,19 +120,10 @@ def _attribute(assembly: Assembly, cursor: Cursor, seen: set[str]) -> None:
 
 
 def _value(cursor: Cursor, kind: str, types: TypeTable, faults: Faults) -> object:
+    reader = READERS.get(kind)
+    if reader is not None:
+        return reader(cursor, types)
     begin = cursor.at
-    if kind == "bool":
-        return bool_list(cursor)[0] if not cursor.sees("{") else cursor.refuse("expected true or false", MODULE_ATTRIBUTE)
-    if kind == "int":
-        return cursor.integer("an integer", MODULE_ATTRIBUTE)
-    if kind == "bools":
-        return bool_list(cursor)
-    if kind == "layout":
-        return _layout(cursor, types)
-    if kind == "aliases":
-        return _aliases(cursor)
-    if kind == "donors":
-        return _donors(cursor)
     if kind == "frontend":
         check_raw("frontend", cursor, faults)
     elif kind == "recovery":
@@ -169,18 +160,10 @@ def _aliases(cursor: Cursor) -> tuple[tuple[tuple[int, ...], tuple[int, tuple[in
             cursor.goto(begin)
             aliases.clear()
     for _ in cursor.items("{}", "the aliases", MODULE_ATTRIBUTE):
-        out = ints(cursor)
-        cursor.expect(":", form, MODULE_ATTRIBUTE)
-        cursor.expect("(", form, MODULE_ATTRIBUTE)
-        number = cursor.integer("the number of a parameter", MODULE_ATTRIBUTE)
-        cursor.expect(",", form, MODULE_ATTRIBUTE)
-        index = ints(cursor)
+        out, number, index = read_alias(cursor, "a parameter", form)
         kind = "may-alias"
         if cursor.eat(","):
-            if cursor.kind != "word" or cursor.value not in ("may-alias", "must-alias"):
-                cursor.refuse("expected may-alias or must-alias", MODULE_ATTRIBUTE)
-            kind = cursor.value
-            cursor.next()
+            kind = cursor.one_of(("may-alias", "must-alias"), "expected may-alias or must-alias", MODULE_ATTRIBUTE)
         cursor.expect(")", form, MODULE_ATTRIBUTE)
         aliases.append((out, (number, index, kind)))
     return tuple(aliases)
@@ -202,6 +185,16 @@ def _donors(cursor: Cursor) -> tuple[tuple[int, tuple[int, ...]], ...]:
     return tuple(donors)
 
 
+READERS: dict[str, Callable[[Cursor, TypeTable], object]] = {
+    "bool": lambda cursor, types:
+        bool_list(cursor)[0] if not cursor.sees("{") else cursor.refuse("expected true or false", MODULE_ATTRIBUTE),
+    "int": lambda cursor, types: cursor.integer("an integer", MODULE_ATTRIBUTE),
+    "bools": lambda cursor, types: bool_list(cursor), "layout": _layout, "aliases": lambda cursor, types: _aliases(cursor),
+    "donors": lambda cursor, types: _donors(cursor),
+}
+"""The readers of attributes that are parsed, by their kinds."""
+
+
 def _recovery(cursor: Cursor) -> None:
     """``{ {"a" {0}} : {"b"}, "HloModule ..." }``: which values replace which, and how to compute them."""
     cursor.expect("{", "before the recovery table", MODULE_ATTRIBUTE)
@@ -219,7 +212,7 @@ def _tables(assembly: Assembly, cursor: Cursor) -> int:
     """Step over the four tables; returns the offset after them."""
     text = assembly.text
     for table in TABLES:
-        if cursor.kind != "word" or cursor.value != table:
+        if not cursor.sees_word(table):
             cursor.refuse(f"expected the table {table}", MODULE_ATTRIBUTE, f"the tables are {', '.join(TABLES)}, in this order")
         # Printed lines are matched by a pattern; the cursor is too slow for a table of a million frames.
         at = cursor.after
@@ -252,9 +245,7 @@ def _rows(cursor: Cursor, table: str) -> None:
                 cursor.refuse(f"expected {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE)
             seen.add(cursor.value)
             cursor.next()
-            at, length = cursor.at, cursor.after - cursor.at
-            if not -(1 << 31) <= cursor.integer("an integer", MODULE_ATTRIBUTE) < 1 << 31:
-                raise Refused(MODULE_ATTRIBUTE, "the number does not fit into 32 bits", at, length)
+            cursor.int32("an integer", MODULE_ATTRIBUTE, "the number")
         if len(seen) != len(fields):
             cursor.refuse(f"the row needs {', '.join(f + '=' for f in fields if f not in seen)}", MODULE_ATTRIBUTE, sees=False)
         cursor.next()

@@ -34,7 +34,7 @@ class Cursor(TextCursor):
 
     __slots__ = ()
     max_nesting = 400  # XLA's limit is 8192 levels, but Python's stack is shorter.
-    limit = LIMIT
+    limit, syntax = LIMIT, SYNTAX
 
     def next(self) -> None:
         """Go to the next token."""
@@ -63,12 +63,7 @@ class Cursor(TextCursor):
         self.kind, self.value, self.at, self.after = keep
         return ahead
 
-    def expect(self, mark: str, where: str, fault: Fault = SYNTAX) -> None:
-        """Step over a mark that must be here; ``where`` completes "expected '(' ..."."""
-        if not self.eat(mark):
-            self.refuse(f"expected {mark!r} {where}", fault)
-
-    def items(self, brackets: str, what: str, fault: Fault = SYNTAX, end: str = "") -> Iterator[None]:
+    def items(self, brackets: str, what: str, fault: Fault | None = None, end: str = "") -> Iterator[None]:
         """Step over ``{item, item}``: the body of the loop steps over each item. A trailing comma is allowed."""
         self.expect(brackets[0], f"before {what}", fault)
         while not self.sees(brackets[1]):
@@ -77,40 +72,38 @@ class Cursor(TextCursor):
                 break
         self.expect(brackets[1], end or f"after {what}", fault)
 
-    def integers(self, what: str = "an integer", fault: Fault = SYNTAX) -> tuple[int, ...]:
+    def integers(self, what: str = "an integer", fault: Fault | None = None) -> tuple[int, ...]:
         """Step over integers between commas, one or more."""
-        values = [self.integer(what, fault)]
-        while self.eat(","):
-            values.append(self.integer(what, fault))
-        return tuple(values)
+        return tuple([self.integer(what, fault) for _ in self.elements()])
 
-    def field(self, names: Collection[str], message: str, fault: Fault = SYNTAX) -> str:
+    def int32(self, what: str, fault: Fault, shown: str = "") -> int:
+        """Step over an integer of 32 bits; ``shown`` names it in the message, instead of its value."""
+        at, length = self.at, self.after - self.at
+        value = self.integer(what, fault)
+        if not -(1 << 31) <= value < 1 << 31:
+            raise Refused(fault, f"{shown or value} does not fit into 32 bits", at, length)
+        return value
+
+    def field(self, names: Collection[str], message: str, fault: Fault) -> str:
         """Step over ``name=``, which must be one of the names, or any name if none are given."""
         if self.kind != "attribute" or (names and self.value not in names):
             self.refuse(message, fault)
-        name = self.value
-        self.next()
-        return name
+        return self.take()
 
-    def integer(self, what: str = "an integer", fault: Fault = SYNTAX) -> int:
-        """Step over an integer."""
-        if self.kind != "int":
-            self.refuse(f"expected {what}", fault)
-        value = int(self.value) if len(self.value) < 40 else 1 << 64
-        if not -(1 << 63) <= value < 1 << 64:
-            self.refuse(f"the integer {self.value[:40]} does not fit into 64 bits", fault, sees=False)
-        self.next()
-        return value
+    def eat_field(self, name: str) -> bool:
+        """Step over ``name=`` if it is here."""
+        if self.kind == "attribute" and self.value == name:
+            self.next()
+            return True
+        return False
 
-    def name(self, what: str = "a name", fault: Fault = SYNTAX) -> str:
+    def name(self, what: str = "a name", fault: Fault | None = None) -> str:
         """Step over a name, with or without ``%``."""
         if self.kind not in ("name", "word"):
             self.refuse(f"expected {what}", fault)
-        value = self.value
-        self.next()
-        return value
+        return self.take()
 
-    def string(self, what: str = "a string", fault: Fault = SYNTAX) -> str:
+    def string(self, what: str = "a string", fault: Fault | None = None) -> str:
         """Step over a quoted string and return its content."""
         if self.kind != "string":
             self.refuse(f"expected {what}", fault)
@@ -120,7 +113,7 @@ class Cursor(TextCursor):
         self.next()
         return value
 
-    def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
+    def refuse(self, message: str, fault: Fault | None = None, help: str = "", sees: bool = True) -> NoReturn:
         """Stop with a fault at this token. The end of the text, also in the middle of a word, has its own fault."""
         cut = self.after >= self.end and "\n" in self.text[:self.at]
         if (self.kind == "end" or cut) and sees:
@@ -128,9 +121,9 @@ class Cursor(TextCursor):
             raise Refused(TRUNCATED, f"the text ends here, but {message.replace('expected', 'needs', 1)}", at, max(1, self.after - at),
                           "was the dump cut off?")
         tail = f", but here is {self.shown()}" if sees else ""
-        raise Refused(fault, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
+        raise Refused(fault or SYNTAX, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
 
-    def balanced(self, where: str, fault: Fault = SYNTAX) -> str:
+    def balanced(self, where: str, fault: Fault | None = None) -> str:
         """Step over ``{...}``, matching only braces and strings, and return its text."""
         if not self.sees("{"):
             self.refuse(f"expected '{{' {where}", fault)

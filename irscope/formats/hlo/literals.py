@@ -204,6 +204,6 @@ def _real(cursor: Cursor, name: str, shown: str) -> None:
         if not fits:
             raise Refused(LITERAL, f"{cursor.value[:40]} is out of the range of {shown}, {-largest:g} to {largest:g}", at, length,
                           "write inf for infinity")
-    elif not (cursor.kind == "inf" or (cursor.kind == "word" and cursor.value == "inf")):
+    elif not (cursor.kind == "inf" or cursor.sees_word("inf")):
         cursor.refuse(f"expected a number for {shown}", LITERAL)
     cursor.next()

@@ -23,29 +23,27 @@ RAW_KINDS = frozenset(("sharding", "frontend", "statistics", "bools", "origin", 
 RAW_NAMES = frozenset(n for n, kind in COMMON.items() if kind in RAW_KINDS)
 
 # The words of each kind of value.
-WORDS: dict[str, frozenset[str]] = {
-    "direction": frozenset("EQ NE GE GT LE LT".split()),
-    "comparison": frozenset("FLOAT TOTALORDER SIGNED UNSIGNED".split()),
-    "order": frozenset("TOTAL PARTIAL".split()),
-    "fft": frozenset("FFT IFFT RFFT IRFFT".split()),
-    "fusion": frozenset("kLoop kInput kOutput kCustom".split()),
-    "distribution": frozenset("rng_uniform rng_normal rng_bernoulli".split()),
-    "generator": frozenset("rng_default rng_three_fry rng_philox".split()),
-    "transpose": frozenset("NO_TRANSPOSE TRANSPOSE ADJOINT TRANSPOSE_INVALID".split()),
-    "padding_type": frozenset("PADDING_INVALID PADDING_VALID PADDING_SAME".split()),
-    "schedule": frozenset("SCHEDULE_NONE SCHEDULE_LATEST SCHEDULE_EARLIEST".split()),
-    "api_version": frozenset(
-        "API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI".split()
-    ),
-    "convolution_kind": frozenset("fprop wgrad dgrad unset".split()),
-    "mode": frozenset("cross_replica cross_partition cross_replica_and_partition flattened_id".split()),
-    "precision": frozenset("default high highest packed_nibble".split()),
-    "accuracy": frozenset("default highest".split()),
-    "dot_algorithm": frozenset((
+WORDS: dict[str, frozenset[str]] = {kind: frozenset(words.split()) for kind, words in {
+    "direction": "EQ NE GE GT LE LT",
+    "comparison": "FLOAT TOTALORDER SIGNED UNSIGNED",
+    "order": "TOTAL PARTIAL",
+    "fft": "FFT IFFT RFFT IRFFT",
+    "fusion": "kLoop kInput kOutput kCustom",
+    "distribution": "rng_uniform rng_normal rng_bernoulli",
+    "generator": "rng_default rng_three_fry rng_philox",
+    "transpose": "NO_TRANSPOSE TRANSPOSE ADJOINT TRANSPOSE_INVALID",
+    "padding_type": "PADDING_INVALID PADDING_VALID PADDING_SAME",
+    "schedule": "SCHEDULE_NONE SCHEDULE_LATEST SCHEDULE_EARLIEST",
+    "api_version": "API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI",
+    "convolution_kind": "fprop wgrad dgrad unset",
+    "mode": "cross_replica cross_partition cross_replica_and_partition flattened_id",
+    "precision": "default high highest packed_nibble",
+    "accuracy": "default highest",
+    "dot_algorithm":
         "unset dot_any_f8_any_f8_f32 dot_any_f8_any_f8_f32_fast_accum dot_any_f8_any_f8_any dot_any_f8_any_f8_any_fast_accum "
         "dot_f16_f16_f16 dot_f16_f16_f32 dot_bf16_bf16_bf16 dot_bf16_bf16_f32 dot_bf16_bf16_f32_x3 dot_bf16_bf16_f32_x6 "
-        "dot_bf16_bf16_f32_x9 dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3 dot_f32_f32_f32 dot_f64_f64_f64").split()),
-}
+        "dot_bf16_bf16_f32_x9 dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3 dot_f32_f32_f32 dot_f64_f64_f64",
+}.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from math import prod
 
 from irscope.graph import DTYPES, DType, TensorType
@@ -31,20 +32,28 @@ def is_plain(text: str, type: TensorType) -> bool:
         one = ROW.fullmatch(text)
         if one is not None:
             return _row_fits(one[1], type.dtype, last)
+    return is_nested(text, ROW, outer, partial(_row_fits, dtype=type.dtype, count=last))
+
+
+def is_nested(text: str, row: re.Pattern[str], outer: Sequence[int], fits: Callable[[str], bool]) -> bool:
+    """Whether the rows of a text are nested in brackets by the outer dimensions.
+
+    ``row`` finds a row in its brackets; each must be one that fits.
+    """
     rows = 0
-    for m in ROW.finditer(text):
+    for m in row.finditer(text):
         rows += 1
-        if not _row_fits(m[1], type.dtype, last):
+        if not fits(m[1]):
             return False
     if rows != prod(outer):
         return False
-    # Reduce rows level by level, until one pair of braces contains all.
-    skeleton = ROW.sub("R", text)
+    # Reduce rows level by level, until one pair of brackets contains all.
+    skeleton = row.sub("R", text)
     for size in reversed(outer):
-        for m in ROW.finditer(skeleton):
+        for m in row.finditer(skeleton):
             if ROWS.fullmatch(m[1]) is None or m[1].count(",") != size - 1:
                 return False
-        skeleton = ROW.sub("R", skeleton)
+        skeleton = row.sub("R", skeleton)
     return skeleton.strip() == "R"
 
 

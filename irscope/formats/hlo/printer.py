@@ -44,6 +44,7 @@ class _Printer:
         if style == "input" and self.provenance is not None:
             self._take_style(self.provenance.text)
         self.graphs = [g for g in callees_first(module) if not g.notes.get("missing")]
+        self.sign = "%" if self.percent else ""
         self.graph_names = names_of(self.graphs, self.percent)
         self.sugared = {id(g) for g in self.graphs if g.notes.get("implicit")}
 
@@ -99,17 +100,16 @@ class _Printer:
 
     def _graph(self, graph: Graph) -> Iterator[str]:
         names = self._node_names(graph)
-        sign = "%" if self.percent else ""
         head = "ENTRY " if graph.name == self.module.entry else ""
         signature = ""
         if self.signature and graph.root is not None:
             params = ", ".join(f"{names[p.index]}: {spell_type(p.type, layouts=False)}" for p in graph.params)
             signature = f"({params}) -> {spell_type(graph.root.type, layouts=False)} "
-        yield f"{head}{sign}{self.graph_names[id(graph)]} {signature}{{"
+        yield f"{head}{self.sign}{self.graph_names[id(graph)]} {signature}{{"
         for node in graph.nodes:
             if self._is_written(node):
                 root = "ROOT " if node is graph.root else ""
-                yield f"  {root}{sign}{names[node.index]} = {self._right_side(node, names)}"
+                yield f"  {root}{self.sign}{names[node.index]} = {self._right_side(node, names)}"
         thread = graph.notes.get("execution_thread")
         yield "}" + (f", execution_thread={spell('string', thread)}" if thread is not None else "")
 
@@ -119,9 +119,7 @@ class _Printer:
         return [n.name if self.compact and n.synthetic and "#" in n.name else names[id(n)] for n in graph.nodes]
 
     def _is_written(self, node: Node) -> bool:
-        if node.op.name == "undefined":
-            return False
-        return not (node.synthetic and self.compact and "#" in node.name)
+        return node.op.name != "undefined" and not (node.synthetic and self.compact and "#" in node.name)
 
     def _right_side(self, node: Node, names: list[str]) -> str:
         opcode = node.op.name.removesuffix(SPOILT)
@@ -144,7 +142,7 @@ class _Printer:
         return ", ".join(parts)
 
     def _operand(self, node: Node, names: list[str]) -> str:
-        name = ("%" if self.percent else "") + names[node.index]
+        name = self.sign + names[node.index]
         return f"{spell_type(node.type)} {name}" if self.operand_types else name
 
     def _attributes(self, node: Node, opcode: str, attrs: dict[str, Any], bodies: tuple[Graph, ...]) -> Iterator[str]:
@@ -163,8 +161,7 @@ class _Printer:
             yield from (f"{name}={value}" for name, value in raw.items() if name not in COMMON)
         predecessors = attrs.get("control_predecessors")
         if predecessors:
-            sign = "%" if self.percent else ""
-            yield "control-predecessors={" + ", ".join(sign + name for name in predecessors) + "}"
+            yield "control-predecessors={" + ", ".join(self.sign + name for name in predecessors) + "}"
         same = written in (node.op.name, opcode) or (node.op.name.startswith("async-") and written.endswith(node.op.name[5:]))
         for name in [*RAW_ORDER, *(n for n in raw if n not in COMMON and spec is not None)]:
             if name in raw and (same or name in CARRIED):
@@ -173,7 +170,7 @@ class _Printer:
     def _called(self, node: Node, opcode: str, bodies: tuple[Graph, ...]) -> Iterator[str]:
         if not bodies:
             return
-        called = [("%" if self.percent else "") + self.graph_names.get(id(g), g.name) for g in bodies]
+        called = [self.sign + self.graph_names.get(id(g), g.name) for g in bodies]
         if opcode == "conditional":
             first = node.operands[0].type if node.operands else None
             if isinstance(first, TensorType) and first.dtype.name == "pred" and len(called) == 2:

@@ -101,8 +101,7 @@ class HloProvenance:
 
 def _written(cursor: Cursor) -> tuple[str, dict[str, str]]:
     """Opcode and attributes by the cursor; empty for text that is not an instruction."""
-    if cursor.kind == "word" and cursor.value == "ROOT":
-        cursor.next()
+    cursor.eat_word("ROOT")
     if cursor.kind in ("name", "word") and cursor.peek() == ("mark", "="):
         cursor.next()
         cursor.next()
@@ -117,16 +116,14 @@ def _written(cursor: Cursor) -> tuple[str, dict[str, str]]:
             return "", {}
         else:
             cursor.next()
-    opcode = cursor.value
-    cursor.next()
+    opcode = cursor.take()
     for _ in _inside(cursor):
         pass
     found: dict[str, str] = {}
     while cursor.eat(","):
         if cursor.kind != "attribute":
             break
-        name = cursor.value
-        cursor.next()
+        name = cursor.take()
         found.setdefault(name, step_over_value(cursor))
     return opcode, found
 

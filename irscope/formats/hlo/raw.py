@@ -45,19 +45,12 @@ def _metadata(cursor: Cursor, faults: Faults) -> None:
         elif kind == "string":
             cursor.string(f"a string for {name}", ATTRIBUTE_VALUE)
         elif kind == "int":
-            _int32(cursor, name)
+            cursor.int32(f"an integer for {name}", ATTRIBUTE_VALUE, name)
         elif kind == "ints":
             ints(cursor)
         else:
             step_over_value(cursor)
     cursor.next()
-
-
-def _int32(cursor: Cursor, name: str) -> None:
-    at, length = cursor.at, cursor.after - cursor.at
-    value = cursor.integer(f"an integer for {name}", ATTRIBUTE_VALUE)
-    if not -(1 << 31) <= value < 1 << 31:
-        raise Refused(ATTRIBUTE_VALUE, f"{name} does not fit into 32 bits", at, length)
 
 
 def _metadata_or_list(cursor: Cursor, faults: Faults) -> None:
@@ -86,23 +79,18 @@ def _one_sharding(cursor: Cursor, faults: Faults) -> None:
     devices = tiles = 0
     while not cursor.sees("}"):
         if cursor.kind == "word" and cursor.value in SHARDING_WORDS:
-            words.add(cursor.value)
-            cursor.next()
+            words.add(cursor.take())
         elif cursor.kind == "word" and cursor.value in ("shard_as", "shard_like"):
             cursor.next()
             cursor.integer("the number of the shard group", ATTRIBUTE_VALUE)
-        elif cursor.kind == "attribute" and cursor.value == "device":
-            cursor.next()
+        elif cursor.eat_field("device"):
             cursor.integer("a device number", ATTRIBUTE_VALUE)
             devices = 1
-        elif cursor.kind == "attribute" and cursor.value == "devices":
-            cursor.next()
+        elif cursor.eat_field("devices"):
             tiles, devices = _tiles(cursor, faults)
-        elif cursor.kind == "attribute" and cursor.value == "metadata":
-            cursor.next()
+        elif cursor.eat_field("metadata"):
             _metadata_or_list(cursor, faults)
-        elif cursor.kind == "attribute" and cursor.value == "last_tile_dims":
-            cursor.next()
+        elif cursor.eat_field("last_tile_dims"):
             _tile_types(cursor)
         else:
             cursor.refuse("expected replicated, maximal, manual, unknown, unreduced, devices=, device=, last_tile_dims= or metadata=",
@@ -143,9 +131,7 @@ def _tiles(cursor: Cursor, faults: Faults) -> tuple[int, int]:
 
 def _tile_types(cursor: Cursor) -> None:
     for _ in cursor.items("{}", "the types of the last tile dimensions", ATTRIBUTE_VALUE):
-        if cursor.kind != "word" or cursor.value not in TILE_TYPES:
-            cursor.refuse("expected maximal, replicated, manual or unreduced", ATTRIBUTE_VALUE)
-        cursor.next()
+        cursor.one_of(TILE_TYPES, "expected maximal, replicated, manual or unreduced", ATTRIBUTE_VALUE)
 
 
 def _named_sharding(cursor: Cursor, faults: Faults) -> None:
@@ -189,9 +175,8 @@ def check_domain(cursor: Cursor, faults: Faults) -> None:
         cursor.eat(",")
         if cursor.kind != "attribute" or cursor.value not in ("kind", "entry", "exit") or cursor.value in seen:
             cursor.refuse('expected kind="sharding", entry= and exit=, each once', ATTRIBUTE_VALUE)
-        name = cursor.value
+        name = cursor.take()
         seen.add(name)
-        cursor.next()
         if name != "kind":
             _sharding(cursor, faults)
         elif cursor.string("a string", ATTRIBUTE_VALUE) != "sharding":
@@ -228,16 +213,9 @@ def _bools(cursor: Cursor, faults: Faults) -> None:
 def bool_list(cursor: Cursor) -> tuple[bool, ...]:
     """``true``, or ``{true,false}``."""
     if cursor.kind == "word" and cursor.value in ("true", "false"):
-        value = cursor.value == "true"
-        cursor.next()
-        return (value,)
-    values: list[bool] = []
-    for _ in cursor.items("{}", "a list of true and false", ATTRIBUTE_VALUE, "at the end of the list"):
-        if cursor.kind != "word" or cursor.value not in ("true", "false"):
-            cursor.refuse("expected true or false", ATTRIBUTE_VALUE)
-        values.append(cursor.value == "true")
-        cursor.next()
-    return tuple(values)
+        return (cursor.boolean(ATTRIBUTE_VALUE),)
+    listed = cursor.items("{}", "a list of true and false", ATTRIBUTE_VALUE, "at the end of the list")
+    return tuple([cursor.boolean(ATTRIBUTE_VALUE) for _ in listed])
 
 
 def _origin(cursor: Cursor, faults: Faults) -> None:
@@ -312,7 +290,7 @@ def _goes_on(cursor: Cursor) -> bool:
     """Whether a value has a further part: ``[4,2]<=[8]T(1,0)``, ``mesh[...] {...}``."""
     if cursor.kind == "mark":
         return cursor.value in ("[", "(", "{", "<=", "->", "#", ":")
-    return cursor.kind == "word" and cursor.value == "T"
+    return cursor.sees_word("T")
 
 
 CHECKS: dict[str, Callable[[Cursor, Faults], None]] = {

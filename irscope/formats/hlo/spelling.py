@@ -49,9 +49,10 @@ def spell_module_attribute(name: str, value: object) -> str:
         params, result = value
         return "{(" + ", ".join(map(str, params)) + f")->{result}" + "}"
     if name == "input_output_alias" and isinstance(value, tuple):
-        return "{ " + ", ".join(f"{_ints(out, ', ')}: ({n}, {_ints(index, ', ')}, {kind})" for out, (n, index, kind) in value) + " }"
+        return "{ " + ", ".join(f"{ints_text(out, ', ')}: ({n}, {ints_text(index, ', ')}, {kind})"
+                                for out, (n, index, kind) in value) + " }"
     if name == "buffer_donor" and isinstance(value, tuple):
-        return "{ " + ", ".join(f"({n}, {_ints(index, ', ')})" for n, index in value) + " }"
+        return "{ " + ", ".join(f"({n}, {ints_text(index, ', ')})" for n, index in value) + " }"
     if isinstance(value, tuple):
         return "{" + ",".join("true" if v else "false" for v in value) + "}"
     return str(value)
@@ -95,7 +96,8 @@ def _free(wanted: str, taken: set[str]) -> str:
     return free
 
 
-def _ints(values: Iterable[int], between: str = ",") -> str:
+def ints_text(values: Iterable[int], between: str = ",") -> str:
+    """``{0,1}``."""
     return "{" + between.join(map(str, values)) + "}"
 
 
@@ -103,11 +105,12 @@ def _typed_literal(literal: Literal) -> str:
     """A literal with an explicit type."""
     text, type = spell_literal(literal), literal.type
     if isinstance(type, TensorType) and type.layout is None and type.shape:  # else the braces would be read as a layout
-        return f"{type}{_ints(reversed(range(type.rank)))} {text}"
+        return f"{type}{ints_text(reversed(range(type.rank)))} {text}"
     return text if isinstance(type, TupleType) else f"{type} {text}"
 
 
-def _braced(texts: Iterable[str], between: str = ",") -> str:
+def braced(texts: Iterable[str], between: str = ",") -> str:
+    """``{a,b}``."""
     return "{" + between.join(texts) + "}"
 
 
@@ -115,14 +118,15 @@ SPELLINGS: dict[str, Callable[[Any], str]] = {
     "bool": lambda value: "true" if value else "false",
     "string": lambda value: quoted(str(value)),
     "float": lambda value: repr(float(value)),
-    "ints": lambda values: _ints(values),
-    "intlists": lambda lists: _braced(map(_ints, lists)),
-    "slices": lambda ranges: _braced((f"[{a}:{b}:{c}]" if c != 1 else f"[{a}:{b}]" for a, b, c in ranges), ", "),
+    "ints": lambda values: ints_text(values),
+    "intlists": lambda lists: braced(map(ints_text, lists)),
+    "slices": lambda ranges: braced((f"[{a}:{b}:{c}]" if c != 1 else f"[{a}:{b}]" for a, b, c in ranges), ", "),
     "padding": lambda value: "x".join(f"{low}_{high}_{inner}" if inner else f"{low}_{high}" for low, high, inner in value),
     "window": lambda value: _window(value),
-    "precisions": lambda words: _braced(words),
-    "aliasing": lambda pairs: _braced((f"{_ints(out, ', ')}: ({operand}, {_ints(index, ', ')})" for out, (operand, index) in pairs), ", "),
-    "types": lambda types: _braced(map(str, types), ", "),
+    "precisions": lambda words: braced(words),
+    "aliasing": lambda pairs: braced((f"{ints_text(out, ', ')}: ({operand}, {ints_text(index, ', ')})"
+                                      for out, (operand, index) in pairs), ", "),
+    "types": lambda types: braced(map(str, types), ", "),
     "literal": _typed_literal,
 }
 """How the values of a kind are written; those of the other kinds are their text."""

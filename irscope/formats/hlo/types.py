@@ -51,7 +51,7 @@ class TypeTable:
 
     def read(self, cursor: Cursor) -> Type:
         """Step over a type."""
-        if cursor.kind == "word" and cursor.value == "b" and cursor.peek() == ("mark", "("):
+        if cursor.sees_word("b") and cursor.peek() == ("mark", "("):
             return self._buffer(cursor)
         if cursor.sees("("):
             return self._tuple(cursor)
@@ -96,18 +96,16 @@ class TypeTable:
     def _tuple(self, cursor: Cursor) -> Type:
         cursor.nest(4)
         cursor.next()
-        elements: list[Type] = []
+        elements: tuple[Type, ...] = ()
         tell, self._tell = self._tell, None  # XLA's parser accepts invalid layouts, but not within tuples
         try:
             if not cursor.sees(")"):
-                elements.append(self.read(cursor))
-                while cursor.eat(","):
-                    elements.append(self.read(cursor))
+                elements = tuple([self.read(cursor) for _ in cursor.elements()])
         finally:
             self._tell = tell
         cursor.expect(")", "at the end of the tuple type", TYPE_SYNTAX)
         cursor.depth -= 4
-        return self.keep(TupleType(tuple(elements)))
+        return self.keep(TupleType(elements))
 
     def _buffer(self, cursor: Cursor) -> Type:
         cursor.nest(4)
@@ -151,7 +149,7 @@ class TypeTable:
         dims: list[Dim] = []
         if cursor.eat("]"):
             return ()
-        while True:
+        for _ in cursor.elements():
             if cursor.eat("?"):
                 dims.append(DynamicDim())
             else:
@@ -161,8 +159,6 @@ class TypeTable:
                 if not 0 <= size <= MAX_DIMENSION:
                     raise Refused(TYPE_SYNTAX, f"a dimension cannot be {size}", at, length, "write ? for a dimension that is open")
                 dims.append(DynamicDim(bound=size) if bounded else size)
-            if not cursor.eat(","):
-                break
         cursor.expect("]", "at the end of the dimensions", TYPE_SYNTAX)
         return tuple(dims)
 
@@ -191,7 +187,7 @@ def is_possible(type: Type) -> bool:
 
 def begins_type(cursor: Cursor) -> bool:
     """Whether a type begins here."""
-    return cursor.kind == "type" or cursor.sees("(") or (cursor.kind == "word" and cursor.value == "b" and cursor.peek() == ("mark", "("))
+    return cursor.kind == "type" or cursor.sees("(") or (cursor.sees_word("b") and cursor.peek() == ("mark", "("))
 
 
 def refuse_element_type(cursor: Cursor) -> None:
@@ -250,10 +246,7 @@ def _part(cursor: Cursor, part: str) -> str:
     out: list[str] = []
     while not cursor.sees(")"):
         if part == "D":
-            if cursor.kind != "word" or cursor.value not in LEVEL:
-                cursor.refuse("expected a DimLevelType abbreviation (D, C, S or H)", TYPE_SYNTAX)
-            out.append(cursor.value)
-            cursor.next()
+            out.append(cursor.one_of(LEVEL, "expected a DimLevelType abbreviation (D, C, S or H)", TYPE_SYNTAX))
             out += [mark for mark in ("+", "~") if cursor.eat(mark)]
         elif part == "P":
             cursor.nest(4)
@@ -262,8 +255,7 @@ def _part(cursor: Cursor, part: str) -> str:
         elif part in ("#", "*"):
             if cursor.kind != "type" or DTYPES[cursor.value].kind != "uint":
                 cursor.refuse("expected an unsigned integer type", TYPE_SYNTAX)
-            out.append(cursor.value)
-            cursor.next()
+            out.append(cursor.take())
         elif part == "T" and cursor.eat("*"):
             out.append("*")
         else:

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
-from irscope.formats.hlo.devices import int_lists, ints, read_groups
+from irscope.formats.hlo.devices import int_lists, ints, read_alias, read_groups
 from irscope.formats.hlo.faults import ATTRIBUTE_VALUE, Faults, Refused
 from irscope.formats.hlo.lexer import Cursor
 from irscope.formats.hlo.literals import read_typed_literal
@@ -41,33 +41,13 @@ def _one_of(words: frozenset[str]) -> str:
     return "one of " + ", ".join(listed) if len(listed) <= 8 else "one of " + ", ".join(listed[:6]) + f" and {len(listed) - 6} more"
 
 
-def _int(cursor: Cursor, types: TypeTable) -> int:
-    return cursor.integer("an integer", ATTRIBUTE_VALUE)
-
-
-def _int32(cursor: Cursor, types: TypeTable) -> int:
-    at, length = cursor.at, cursor.after - cursor.at
-    value = cursor.integer("an integer", ATTRIBUTE_VALUE)
-    if not -(1 << 31) <= value < 1 << 31:
-        raise Refused(ATTRIBUTE_VALUE, f"{value} does not fit into 32 bits", at, length)
-    return value
-
-
-def _bool(cursor: Cursor, types: TypeTable) -> bool:
-    if cursor.kind != "word" or cursor.value not in ("true", "false"):
-        cursor.refuse("expected true or false", ATTRIBUTE_VALUE)
-    value = cursor.value == "true"
-    cursor.next()
-    return value
-
-
 def number(cursor: Cursor, what: str) -> float:
     """Step over a number, inf and nan included."""
     if cursor.kind == "int" or cursor.kind == "inf":
         value = float(cursor.value)
     elif cursor.kind == "decimal":
         value = float("nan") if "nan" in cursor.value else float(cursor.value)
-    elif cursor.kind == "word" and cursor.value == "inf":
+    elif cursor.sees_word("inf"):
         value = float("inf")
     else:
         cursor.refuse(f"expected {what}", ATTRIBUTE_VALUE)
@@ -81,10 +61,6 @@ def _float(cursor: Cursor, types: TypeTable) -> float:
     if abs(value) > FLOAT_MAX:
         raise Refused(ATTRIBUTE_VALUE, "the number does not fit into an f32", at, length)
     return value
-
-
-def _string(cursor: Cursor, types: TypeTable) -> str:
-    return cursor.string("a string", ATTRIBUTE_VALUE)
 
 
 def _slices(cursor: Cursor, types: TypeTable) -> tuple[tuple[int, int, int], ...]:
@@ -196,18 +172,10 @@ def _aliasing(cursor: Cursor, types: TypeTable) -> tuple[tuple[tuple[int, ...], 
     form = "as in {output index}: (operand, {operand index})"
     pairs: list[tuple[tuple[int, ...], tuple[int, tuple[int, ...]]]] = []
     for _ in cursor.items("{}", "the aliases", ATTRIBUTE_VALUE):
-        out = ints(cursor)
-        cursor.expect(":", form, ATTRIBUTE_VALUE)
-        cursor.expect("(", form, ATTRIBUTE_VALUE)
-        operand = cursor.integer("the number of an operand", ATTRIBUTE_VALUE)
-        cursor.expect(",", form, ATTRIBUTE_VALUE)
-        pairs.append((out, (operand, ints(cursor))))
+        output, operand, index = read_alias(cursor, "an operand", form)
+        pairs.append((output, (operand, index)))
         cursor.expect(")", form, ATTRIBUTE_VALUE)
     return tuple(pairs)
-
-
-def _types(cursor: Cursor, types: TypeTable) -> tuple[object, ...]:
-    return tuple(types.read(cursor) for _ in cursor.items("{}", "the types", ATTRIBUTE_VALUE))
 
 
 def _result_accuracy(cursor: Cursor, types: TypeTable) -> ResultAccuracy:
@@ -225,10 +193,6 @@ def _result_accuracy(cursor: Cursor, types: TypeTable) -> ResultAccuracy:
     return made
 
 
-def _braces(cursor: Cursor, types: TypeTable) -> str:
-    return cursor.balanced("before the value", ATTRIBUTE_VALUE)
-
-
 def _domain(cursor: Cursor, types: TypeTable) -> str:
     begin, faults = cursor.at, Faults(SourceText("", ""))
     check_domain(cursor, faults)
@@ -236,12 +200,17 @@ def _domain(cursor: Cursor, types: TypeTable) -> str:
 
 
 READERS: dict[str, Callable[[Cursor, TypeTable], object]] = {
-    "int": _int, "int32": _int32, "bool": _bool, "float": _float, "string": _string, "slices": _slices, "padding": _padding,
-    "window": _window, "dim_labels": _dim_labels, "precisions": _precisions, "aliasing": _aliasing, "types": _types,
-    "result_accuracy": _result_accuracy, "braces": _braces, "domain": _domain, "ints": lambda cursor, types: ints(cursor),
-    "intlists": lambda cursor, types: int_lists(cursor), "groups": lambda cursor, types: read_groups(cursor),
+    "int": lambda cursor, types: cursor.integer("an integer", ATTRIBUTE_VALUE),
+    "int32": lambda cursor, types: cursor.int32("an integer", ATTRIBUTE_VALUE),
+    "bool": lambda cursor, types: cursor.boolean(ATTRIBUTE_VALUE),
+    "string": lambda cursor, types: cursor.string("a string", ATTRIBUTE_VALUE),
+    "braces": lambda cursor, types: cursor.balanced("before the value", ATTRIBUTE_VALUE),
+    "types": lambda cursor, types: tuple(types.read(cursor) for _ in cursor.items("{}", "the types", ATTRIBUTE_VALUE)),
+    "ints": lambda cursor, types: ints(cursor), "intlists": lambda cursor, types: int_lists(cursor),
+    "groups": lambda cursor, types: read_groups(cursor), "any": lambda cursor, types: step_over_value(cursor),
     "type": lambda cursor, types: types.read(cursor), "literal": lambda cursor, types: read_typed_literal(cursor, types),
-    "any": lambda cursor, types: step_over_value(cursor),
+    "float": _float, "slices": _slices, "padding": _padding, "window": _window, "dim_labels": _dim_labels, "precisions": _precisions,
+    "aliasing": _aliasing, "result_accuracy": _result_accuracy, "domain": _domain,
 }
 
 

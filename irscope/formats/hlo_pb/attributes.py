@@ -4,14 +4,14 @@ Which attributes an opcode has, and which of them it must have, is in the gramma
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from ctypes import c_float
 from typing import NamedTuple
 
-from irscope.formats.hlo.spelling import quoted
+from irscope.formats.hlo.spelling import braced, ints_text, quoted, spell
 from irscope.formats.hlo_pb.devices import groups_text, sharding_text
 from irscope.formats.hlo_pb.record import Record
-from irscope.formats.hlo_pb.shapes import braced, shape_text
+from irscope.formats.hlo_pb.shapes import shape_text
 
 FLOATS = ("F", "B", "C")
 """How the words of element types begin that a comparison orders as floats by default."""
@@ -38,15 +38,15 @@ def attribute(name: str, kind: str, instruction: Instruction, required: bool) ->
 
 
 def _plain(name: str, kind: str, record: Record, required: bool) -> str | None:
-    """A field that has the name of the attribute, or the one in :data:`FIELDS`."""
-    field = FIELDS.get(name, name)
+    """A field that has the name of the attribute, but for the index of a tuple's element."""
+    field = "tuple_index" if name == "index" else name
     if field not in record.message.names or not (required or kind == "float" or field in record.values):
         return None
     if kind == "bool":
         return "true" if record.flag(field) else None
     if kind == "ints":
         numbers = record.numbers(field)
-        return braced(numbers) if numbers or required else None
+        return ints_text(numbers) if numbers or required else None
     if kind == "string":
         text = record.text(field)
         return quoted(text) if text or required else None
@@ -54,12 +54,6 @@ def _plain(name: str, kind: str, record: Record, required: bool) -> str | None:
         return _float32(record.real(field))
     number = record.number(field)
     return str(number) if required or number else None
-
-
-FIELDS: Mapping[str, str] = {
-    "index": "tuple_index",
-}
-"""Fields whose names are not those of their attributes."""
 
 
 def _float32(value: float) -> str:
@@ -71,13 +65,13 @@ def _float32(value: float) -> str:
 
 def _within(holder: str, field: str) -> Writer:
     """A list of numbers in a message of the instruction."""
-    return lambda one: braced(one.record.record(holder).numbers(field)) if one.record.has(holder) else None
+    return lambda one: ints_text(one.record.record(holder).numbers(field)) if one.record.has(holder) else None
 
 
 def _dimensions(one: Instruction) -> str | None:
     numbers = one.record.numbers("dimensions")
     optional = one.record.text("opcode") in ("all-to-all", "ragged-all-to-all")
-    return None if optional and not numbers else braced(numbers)
+    return None if optional and not numbers else ints_text(numbers)
 
 
 def _first_dimension(one: Instruction) -> str | None:
@@ -122,7 +116,7 @@ def _labels(dims: Record, side: str, first: str, second: str, letters: str) -> s
 
 def _precisions(one: Instruction) -> str | None:
     words = [word.lower() for word in one.record.record("precision_config").words("operand_precision")]
-    return braced_words(words) if any(word != "default" for word in words) else None
+    return braced(words) if any(word != "default" for word in words) else None
 
 
 def _algorithm(one: Instruction) -> str | None:
@@ -130,16 +124,11 @@ def _algorithm(one: Instruction) -> str | None:
     return None if word == "ALG_UNSET" else word.removeprefix("ALG_").lower()
 
 
-def braced_words(words: Iterable[str], between: str = ",") -> str:
-    """``{a,b}``."""
-    return "{" + between.join(words) + "}"
-
-
 def _slices(one: Instruction) -> str | None:
     ranges = one.record.records("slice_dimensions")
     texts = [":".join(map(str, (r.number("start"), r.number("limit"), *((stride,) if (stride := r.number("stride")) > 1 else ()))))
              for r in ranges]
-    return braced_words((f"[{text}]" for text in texts), ", ")
+    return braced((f"[{text}]" for text in texts), ", ")
 
 
 def _padding(one: Instruction) -> str | None:
@@ -150,15 +139,12 @@ def _padding(one: Instruction) -> str | None:
 
 
 def _pairs(one: Instruction) -> str | None:
-    return braced_words(braced((p.number("source"), p.number("target"))) for p in one.record.records("source_target_pairs"))
+    return spell("intlists", ((p.number("source"), p.number("target")) for p in one.record.records("source_target_pairs")))
 
 
 def _aliasing(one: Instruction) -> str | None:
-    rows = []
-    for alias in one.record.records("output_operand_aliasing"):
-        output, inner = (braced(alias.numbers(f"{side}_shape_index"), ", ") for side in ("output", "operand"))
-        rows.append(f"{output}: ({alias.number('operand_index')}, {inner})")
-    return braced_words(rows, ", ") if rows else None
+    return spell("aliasing", [(alias.numbers("output_shape_index"), (alias.number("operand_index"), alias.numbers("operand_shape_index")))
+                              for alias in one.record.records("output_operand_aliasing")])
 
 
 def _comparison(one: Instruction) -> str | None:
@@ -183,7 +169,7 @@ def _group_count(name: str) -> Writer:
 
 def _layouts(one: Instruction) -> str | None:
     shapes = one.record.records("operand_shapes_with_layout")
-    return braced_words(map(shape_text, shapes), ", ") if one.record.flag("constrain_layout") else None
+    return braced(map(shape_text, shapes), ", ") if one.record.flag("constrain_layout") else None
 
 
 def _word_unless(name: str, *plain: str) -> Writer:
@@ -199,9 +185,9 @@ def _flag_within(name: str) -> Writer:
     return written
 
 
-def _called(*places: int) -> Writer:
-    """The names of called computations at some places."""
-    return lambda one: "%" + one.called[places[0]] if places[0] < len(one.called) else None
+def _called(place: int) -> Writer:
+    """The name of the called computation at a place."""
+    return lambda one: "%" + one.called[place] if place < len(one.called) else None
 
 
 def _first_of_branch(place: int) -> Writer:
@@ -212,7 +198,7 @@ def _first_of_branch(place: int) -> Writer:
 def _branches(one: Instruction) -> str | None:
     if one.record.text("opcode") == "conditional" and one.operand_types[:1] == ("PRED",):
         return None
-    return braced_words(("%" + name for name in one.called), ", ") if one.called else None
+    return braced(("%" + name for name in one.called), ", ") if one.called else None
 
 
 def _domain(one: Instruction) -> str | None:
@@ -224,12 +210,12 @@ def _domain(one: Instruction) -> str | None:
 def _slice_sizes(one: Instruction) -> str | None:
     """The sizes of the slices that a gather takes, or that a collective-permute moves: of that one list for all, cut by their rank."""
     if one.record.text("opcode") == "gather":
-        return braced(one.record.numbers("gather_slice_sizes"))
+        return ints_text(one.record.numbers("gather_slice_sizes"))
     shape = one.record.record("shape")
     while shape.records("tuple_shapes"):
         shape = shape.records("tuple_shapes")[0]
     rank, numbers = len(shape.numbers("dimensions")), one.record.numbers("dynamic_slice_sizes")
-    return braced_words(braced(numbers[i:i + rank]) for i in range(0, len(numbers), rank)) if rank and numbers else None
+    return braced(ints_text(numbers[i:i + rank]) for i in range(0, len(numbers), rank)) if rank and numbers else None
 
 
 def _tri_state(one: Instruction) -> str | None:
@@ -242,7 +228,7 @@ def _ragged(field: str) -> Writer:
         ragged = one.record.record("ragged_dot_dimension_numbers")
         holder = ragged.record("dot_dimension_numbers") if one.record.has("ragged_dot_dimension_numbers") \
             else one.record.record("dot_dimension_numbers")
-        return braced(holder.numbers(field))
+        return ints_text(holder.numbers(field))
     return written
 
 
@@ -252,8 +238,8 @@ def _sparsity(one: Instruction) -> str | None:
     for side in ("lhs", "rhs"):
         if config.has(side):
             pairs = (f"{name}={config.record(side).number(name)}" for name in ("num_non_zero", "block_size", "dimension", "stride"))
-            sides.append(f"{side}={braced_words(pairs, ' ')}")
-    return braced_words(sides, " ") if sides else None
+            sides.append(f"{side}={braced(pairs, ' ')}")
+    return braced(sides, " ") if sides else None
 
 
 def _convolution_kind(one: Instruction) -> str | None:

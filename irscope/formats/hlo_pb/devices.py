@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.formats.hlo.spelling import quoted
+from irscope.formats.hlo.devices import iota_text
+from irscope.formats.hlo.spelling import braced, ints_text, quoted
 from irscope.formats.hlo_pb.record import Record
-from irscope.formats.hlo_pb.shapes import braced
 
 _KINDS = {"REPLICATED": "replicated", "MANUAL": "manual", "UNKNOWN": "unknown", "UNREDUCED": "unreduced"}
 
@@ -43,12 +43,6 @@ def _parts(sharding: Record) -> list[str]:
     return parts
 
 
-def iota_text(reshape: Sequence[int], perm: Sequence[int]) -> str:
-    """``[4,2]T(1,0)``: the numbering of devices."""
-    order = f"T({','.join(map(str, perm))})" if len(reshape) > 1 else ""
-    return f"[{','.join(map(str, reshape))}]{order}"
-
-
 def groups_text(instruction: Record) -> str:
     """The value of ``replica_groups=``, in whichever of its forms the proto has it."""
     if instruction.has("mesh_axes_replica_group_list"):
@@ -62,7 +56,7 @@ def groups_text(instruction: Record) -> str:
         dims = f"[{iota.number('num_replica_groups')},{iota.number('num_devices_per_group')}]"
         return f"{dims}<={iota_text(iota.numbers('iota_reshape_dims'), iota.numbers('iota_transpose_perm'))}"
     groups = (within if instruction.has("collective_device_list") else instruction).records("replica_groups")
-    return "{" + ",".join(braced(group.numbers("replica_ids")) for group in groups) + "}"
+    return braced(ints_text(group.numbers("replica_ids")) for group in groups)
 
 
 def _mesh(mesh: Record) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
+from irscope.formats.hlo.arrays import MAX_ELEMENTS, narrow
 from irscope.formats.hlo.faults import Refused
 from irscope.formats.hlo.types import TypeTable
 from irscope.formats.hlo_pb.record import Malformed, Record
@@ -12,7 +13,6 @@ from irscope.lazy import Array, np
 from irscope.source.budget import require
 
 _PLURALS = {"f32": "f32s", "f64": "f64s", "c64": "c64s", "c128": "c128s", "pred": "preds"}
-MAX_ELEMENTS = 1 << 31
 
 
 def values_of(literal: Record) -> tuple[Type, list[Array]]:
@@ -74,8 +74,4 @@ def _typed(flat: Array, dtype: DType, count: int, raw: bool) -> Array:
         return flat[:len(flat) // size * size].view(wanted)
     if len(flat) < count and bits in (1, 2, 4):
         flat = np.stack([flat >> shift for shift in range(0, 8, bits)], 1).reshape(-1)[:count]
-    flat = flat & ((1 << bits) - 1)
-    if dtype.kind == "int":
-        signed = flat.astype(np.int8)
-        return np.where(signed >= 1 << (bits - 1), signed - (1 << bits), signed).astype(wanted)
-    return flat.astype(np.uint8).view(wanted) if dtype.kind == "float" else flat.astype(wanted)
+    return narrow(flat, dtype)

@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irscope.formats.hlo.arrays import text_of
+from irscope.formats.hlo.arrays import in_tuples, text_of
 from irscope.formats.hlo.opcodes import opcode_named
-from irscope.formats.hlo.spelling import KEYWORDS, LEGAL, quoted
+from irscope.formats.hlo.spelling import KEYWORDS, LEGAL, quoted, spell_module_attribute
 from irscope.formats.hlo_pb.attributes import Instruction, attribute
 from irscope.formats.hlo_pb.common import common_attributes, config_text, frontend_text, metadata_text
 from irscope.formats.hlo_pb.literals import values_of
 from irscope.formats.hlo_pb.order import callees_first, operands_first
 from irscope.formats.hlo_pb.record import Malformed, Record
-from irscope.formats.hlo_pb.shapes import braced, shape_text
+from irscope.formats.hlo_pb.shapes import shape_text
 from irscope.graph import TupleType, Type
 from irscope.lazy import Array
 from irscope.source.budget import tick
@@ -67,15 +67,13 @@ def _header(module: Record) -> Iterator[str]:
     parts = [f"HloModule {_legal(module.text('name'), 'module')}"]
     if module.record("schedule").records("sequences"):
         parts.append("is_scheduled=true")
-    aliases = [f"{braced(e.numbers('output_shape_index'), ', ')}: ({e.number('parameter_number')}, "
-               f"{braced(e.numbers('parameter_shape_index'), ', ')}, {'must' if e.word('kind') == 'MUST_ALIAS' else 'may'}-alias)"
-               for e in module.record("input_output_alias").records("entries")]
-    if aliases:
-        parts.append("input_output_alias={ " + ", ".join(aliases) + " }")
-    donors = [f"({e.number('parameter_number')}, {braced(e.numbers('parameter_shape_index'), ', ')})"
-              for e in module.record("buffer_donor").records("entries")]
-    if donors:
-        parts.append("buffer_donor={ " + ", ".join(donors) + " }")
+    aliases = tuple((e.numbers("output_shape_index"), (e.number("parameter_number"), e.numbers("parameter_shape_index"),
+                                                       "must-alias" if e.word("kind") == "MUST_ALIAS" else "may-alias"))
+                    for e in module.record("input_output_alias").records("entries"))
+    donors = tuple((e.number("parameter_number"), e.numbers("parameter_shape_index"))
+                   for e in module.record("buffer_donor").records("entries"))
+    parts += [f"{name}={spell_module_attribute(name, value)}" for name, value in (("input_output_alias", aliases), ("buffer_donor", donors))
+              if value]
     if module.has("host_program_shape"):
         shape = module.record("host_program_shape")
         parameters = ", ".join(map(shape_text, shape.records("parameters")))
@@ -172,36 +170,35 @@ class _Computation:
 
     def _constant(self, one: Record, name: str) -> str:
         """The value of a constant; ``{...}`` where it is missing, wrong or too long."""
-        if not one.has("literal"):
+        found = self._values(one)
+        if found is None:
             return "{...}"
-        try:
-            type, arrays = values_of(one.record("literal"))
-        except Malformed as error:
-            self.printed.faults.append((len(self.printed.lines), str(error)))
-            return "{...}"
+        type, arrays = found
         if sum(array.size for array in arrays) <= SHOWN:
             return _text(type, arrays)
-        self.printed.constants[self.name, name] = type, arrays
+        self.printed.constants[self.name, name] = found
         return "{...}"
 
     def _literal(self, one: Record) -> str | None:
         """The literal of a custom call, with its type."""
+        found = self._values(one)
+        if found is None or isinstance(found[0], TupleType):
+            return None
+        return f"{shape_text(one.record('literal').record('shape'))} {_text(*found)}"
+
+    def _values(self, one: Record) -> tuple[Type, list[Array]] | None:
+        """The type and the arrays of a literal; None where it is missing or wrong."""
         if not one.has("literal"):
             return None
         try:
-            type, arrays = values_of(one.record("literal"))
+            return values_of(one.record("literal"))
         except Malformed as error:
             self.printed.faults.append((len(self.printed.lines), str(error)))
             return None
-        return f"{shape_text(one.record('literal').record('shape'))} {_text(type, arrays)}" if not isinstance(type, TupleType) else None
 
 
 def _text(type: Type, arrays: Sequence[Array]) -> str:
-    values = iter(arrays)
-
-    def nested(part: Type) -> object:
-        return tuple(map(nested, part.elements)) if isinstance(part, TupleType) else next(values)
-    return text_of(nested(type), type)
+    return text_of(in_tuples(iter(arrays), type), type)
 
 
 def _names(computations: Sequence[Record]) -> dict[int, str]:

@@ -1,9 +1,10 @@
 """The order of text: operands before their users, and computations before their callers. A proto of XLA's has it; others may not."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from irscope.formats.hlo_pb.record import Record
+from irscope.graph.walk import post_order
 from irscope.source.budget import tick
 
 
@@ -21,22 +22,8 @@ def callees_first(computations: Sequence[Record]) -> list[Record]:
     return _sorted({one.number("id"): one for one in computations}, calls)
 
 
-def _sorted(things: Mapping[int, Record], after: Mapping[int, Iterable[int]]) -> list[Record]:
-    order: list[Record] = []
-    done: set[int] = set()
-    for start in things:
-        if start in done:
-            continue
-        done.add(start)
-        stack = [(start, iter(after[start]))]
-        while stack:
-            tick()
-            number, todo = stack[-1]
-            step = next((n for n in todo if n in things and n not in done), None)
-            if step is None:
-                order.append(things[number])
-                stack.pop()
-            else:
-                done.add(step)
-                stack.append((step, iter(after[step])))
-    return order
+def _sorted(things: Mapping[int, Record], after: Mapping[int, Sequence[int]]) -> list[Record]:
+    def before(number: int) -> list[int]:
+        tick()
+        return [each for each in after[number] if each in things]
+    return [things[number] for number in post_order(things, before)]

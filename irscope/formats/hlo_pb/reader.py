@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from irscope.formats.hlo import read as read_hlo
+from irscope.formats.hlo.arrays import in_tuples
 from irscope.formats.hlo.faults import PROTO
 from irscope.formats.hlo_pb.buffers import allocations_of
 from irscope.formats.hlo_pb.literals import values_of
@@ -93,13 +94,7 @@ def _put_constants(reading: Reading, printed: Printed) -> None:
 
 
 def _literal(type: Type, arrays: list[Array]) -> Literal:
-    if not isinstance(type, TupleType):
-        return Literal.of(arrays[0], type)
-    values = iter(arrays)
-
-    def nested(part: Type) -> object:
-        return tuple(map(nested, part.elements)) if isinstance(part, TupleType) else next(values)
-    return Literal(type, _value=nested(type))
+    return Literal(type, _value=in_tuples(iter(arrays), type)) if isinstance(type, TupleType) else Literal.of(arrays[0], type)
 
 
 def _arguments(parts: Parts) -> tuple[Array, ...]:

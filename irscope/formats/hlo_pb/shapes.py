@@ -1,7 +1,7 @@
 """Shapes and layouts as HLO text: ``(f32[2,<=3]{1,0:T(8,128)}, s32[])``."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from irscope.formats.hlo_pb.record import Record
 
@@ -37,11 +37,6 @@ def _shape(shape: Record, layouts: bool) -> str:
 def element_name(word: str) -> str:
     """The name of an element type."""
     return _WORDS.get(word, word.lower())
-
-
-def braced(numbers: Iterable[int], between: str = ",") -> str:
-    """``{0,1}``."""
-    return "{" + between.join(map(str, numbers)) + "}"
 
 
 def _size(size: int, dynamic: bool) -> str:

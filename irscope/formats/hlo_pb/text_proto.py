@@ -15,7 +15,6 @@ TOKEN = re.compile(r"""(?:[\s,;]|\#[^\n]*)*+(?:
     | (?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')
     | (?P<mark>[{}<>:\[\]/-])
     | (?P<end>\Z))""", re.VERBOSE | re.ASCII)
-HEADER = re.compile(r"(?:\s|#[^\n]*)*+(?:hlo_module|hlo|name|entry_computation_name|computations)\s*[:{<]")
 Token = tuple[str, str, int]
 
 

@@ -7,7 +7,7 @@ from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.draft import Draft, Step
 from irscope.formats.stablehlo.faults import OPERAND_COUNT, SYNTAX
 from irscope.formats.stablehlo.lexer import Cursor
-from irscope.formats.stablehlo.types import TypeTable
+from irscope.formats.stablehlo.types import TypeTable, results_of
 from irscope.formats.stablehlo.values import Values
 from irscope.graph import DTYPES, FunctionType, NamedType, TensorType, TupleType, Type
 
@@ -34,15 +34,37 @@ def function_type(types: TypeTable, cursor: Cursor) -> FunctionType:
     return types.function(cursor)
 
 
-def results_of(type: FunctionType) -> tuple[Type, ...]:
-    """The types of the results."""
-    return type.result.elements if isinstance(type.result, TupleType) else (type.result,)
+def take_function_type(types: TypeTable, cursor: Cursor, draft: Draft) -> None:
+    """Step over ``(T) -> T``, which gives a draft its types."""
+    at = cursor.at
+    type = function_type(types, cursor)
+    give_types(draft, at, type.params, results_of(type))
+
+
+def read_attributes(values: Values, cursor: Cursor, draft: Draft) -> None:
+    """Step over ``{...}``, if it is here."""
+    if cursor.sees("{"):
+        draft.attributes.update(values.dictionary(cursor))
+
+
+def read_tail(values: Values, cursor: Cursor, draft: Draft) -> None:
+    """Step over ``{...} : (T) -> T``."""
+    read_attributes(values, cursor, draft)
+    cursor.expect(":", "before the type of the operation")
+    take_function_type(values.types, cursor, draft)
 
 
 def _types_function(values: Values, cursor: Cursor, draft: Draft) -> None:
-    at = _colon(cursor)
-    type = function_type(values.types, cursor)
-    give_types(draft, at, type.params, results_of(type))
+    _colon(cursor)
+    take_function_type(values.types, cursor, draft)
+
+
+def _list_step(given: Rule) -> Step:
+    """Types by a short rule."""
+    def step(values: Values, cursor: Cursor, draft: Draft) -> None:
+        at = _colon(cursor)
+        given(draft, values.types.list(cursor), at)
+    return step
 
 
 def _or_function(given: Rule) -> Step:
@@ -50,8 +72,7 @@ def _or_function(given: Rule) -> Step:
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         at = _colon(cursor)
         if cursor.sees("("):
-            type = values.types.function(cursor)
-            give_types(draft, at, type.params, results_of(type))
+            take_function_type(values.types, cursor, draft)
         else:
             given(draft, values.types.list(cursor), at)
     return step
@@ -65,10 +86,9 @@ def _same(draft: Draft, types: tuple[Type, ...], at: int) -> None:
 
 def _compared(values: Values, cursor: Cursor, draft: Draft) -> None:
     """A comparison's function type; printed without one, the result is of i1."""
-    if cursor.sees(":"):
-        _types_function(values, cursor, draft)
-        return
-    cursor.refuse("expected ':'")
+    if not cursor.sees(":"):
+        cursor.refuse("expected ':'")
+    _types_function(values, cursor, draft)
 
 
 def _select(draft: Draft, types: tuple[Type, ...], at: int) -> None:
@@ -108,21 +128,7 @@ def _each(draft: Draft, types: tuple[Type, ...], at: int) -> None:
 def _operands(values: Values, cursor: Cursor, draft: Draft) -> None:
     """A type for each operand, and no result."""
     if draft.operands:
-        at = _colon(cursor)
-        _given(draft, values.types.list(cursor), at)
-
-
-def _given(draft: Draft, types: tuple[Type, ...], at: int) -> None:
-    give_types(draft, at, types, ())
-
-
-def _results(values: Values, cursor: Cursor, draft: Draft) -> None:
-    at = _colon(cursor)
-    _made(draft, values.types.list(cursor), at)
-
-
-def _made(draft: Draft, types: tuple[Type, ...], at: int) -> None:
-    give_types(draft, at, (), types)
+        _list_step(RULES["operands"])(values, cursor, draft)
 
 
 def _arrow(values: Values, cursor: Cursor, draft: Draft) -> None:
@@ -133,8 +139,7 @@ def _arrow(values: Values, cursor: Cursor, draft: Draft) -> None:
         return
     at = _colon(cursor)
     if cursor.sees("("):
-        type = values.types.function(cursor)
-        give_types(draft, at, type.params, results_of(type))
+        take_function_type(values.types, cursor, draft)
         return
     types = values.types.list(cursor)
     if cursor.eat("->") or cursor.eat_word("to"):
@@ -156,10 +161,13 @@ def _no_types(values: Values, cursor: Cursor, draft: Draft) -> None:
         draft.results = (NamedType("i1"),)
 
 
-RULES: dict[str, Rule] = {"same": _same, "select": _select, "complex": _complex, "tuple": _tuple, "all": _each, "operands": _given,
-                          "results": _made}
+RULES: dict[str, Rule] = {
+    "same": _same, "select": _select, "complex": _complex, "tuple": _tuple, "all": _each,
+    "operands": lambda draft, types, at: give_types(draft, at, types, ()),
+    "results": lambda draft, types, at: give_types(draft, at, (), types),
+}
 """What a list of types stands for, by the kind of the form; the other kinds take function types."""
 TYPES: dict[str, Step] = {
     **{kind: _or_function(RULES[kind]) for kind in ("same", "select", "complex", "tuple")}, "function": _types_function,
-    "compared": _compared, "all": _all, "operands": _operands, "results": _results, "arrow": _arrow, "none": _no_types,
+    "compared": _compared, "all": _all, "operands": _operands, "results": _list_step(RULES["results"]), "arrow": _arrow, "none": _no_types,
 }

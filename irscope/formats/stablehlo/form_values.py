@@ -10,11 +10,12 @@ from irscope.formats.stablehlo.draft import Draft, Step
 from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, SYNTAX
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.types import TypeTable
-from irscope.formats.stablehlo.values import INTS, WORDS, Values
+from irscope.formats.stablehlo.values import INTS, WORDS, Values, ints_of
 from irscope.graph import DTYPES, NamedType, tensor
 from irscope.lazy import np
 from irscope.ops.attrs import Literal
 
+S64, I32, I64 = DTYPES["s64"], NamedType("i32"), NamedType("i64")
 COMMUTATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
 """What ``reduce(...) applies`` takes."""
 
@@ -28,18 +29,8 @@ def _value(read: Callable[[Values, Cursor], Attribute]) -> Callable[[str], Step]
     return make
 
 
-def _integer(type: str) -> Callable[[str], Step]:
-    kind = NamedType(type)
-    return _value(lambda values, cursor: Number(cursor.integer("an integer", ATTRIBUTE_VALUE), kind))
-
-
-def boolean(values: Values, cursor: Cursor) -> bool:
-    """Step over true or false."""
-    if cursor.kind != "word" or cursor.value not in ("true", "false"):
-        cursor.refuse("expected true or false", ATTRIBUTE_VALUE)
-    found = cursor.value == "true"
-    cursor.next()
-    return found
+def _integer(type: NamedType) -> Callable[[str], Step]:
+    return _value(lambda values, cursor: Number(cursor.integer("an integer", ATTRIBUTE_VALUE), type))
 
 
 def _word(name: str) -> Step:
@@ -90,8 +81,8 @@ def _format(name: str) -> Step:
         if cursor.kind != "word" or m is None:
             cursor.refuse("expected a format such as e5m10", ATTRIBUTE_VALUE)
         cursor.next()
-        draft.attributes["exponent_bits"] = Number(int(m[1]), NamedType("i32"))
-        draft.attributes["mantissa_bits"] = Number(int(m[2]), NamedType("i32"))
+        draft.attributes["exponent_bits"] = Number(int(m[1]), I32)
+        draft.attributes["mantissa_bits"] = Number(int(m[2]), I32)
     return step
 
 
@@ -128,10 +119,6 @@ def _dot(name: str) -> Step:
     return step
 
 
-def _conv(name: str) -> Step:
-    return _value(lambda values, cursor: Record("stablehlo", "conv", values.convolution_dimensions(cursor)))(name)
-
-
 WINDOW = {"stride": "window_strides", "pad": "padding", "lhs_dilate": "lhs_dilation", "rhs_dilate": "rhs_dilation",
           "reverse": "window_reversal"}
 
@@ -149,7 +136,7 @@ def _window(name: str) -> Step:
                 rows = [values.ints(cursor).values for _ in cursor.items("[]", "the padding", ATTRIBUTE_VALUE)]
                 draft.attributes[field] = table(values.types, rows)
             elif field == "window_reversal":
-                bools = [boolean(values, cursor) for _ in cursor.items("[]", "the reversals", ATTRIBUTE_VALUE)]
+                bools = [cursor.boolean(ATTRIBUTE_VALUE) for _ in cursor.items("[]", "the reversals", ATTRIBUTE_VALUE)]
                 draft.attributes[field] = Array(DTYPES["pred"], tuple(bools))
             else:
                 draft.attributes[field] = values.ints(cursor)
@@ -162,11 +149,6 @@ def table(types: TypeTable, rows: Sequence[Sequence[float]]) -> Literal:
     """The literal of a matrix of 64-bit integers, as the generic form has it for ``pad = [[0, 0], [1, 1]]``."""
     type = types.keep(tensor("s64", len(rows), 2))
     return Literal(type, None, False, lambda literal: np.array(rows, dtype=np.int64).reshape(len(rows), 2))
-
-
-def _symbol(name: str) -> Step:
-    """The name that an operation defines, a string in the generic form."""
-    return _value(lambda values, cursor: cursor.symbol())(name)
 
 
 def can_apply(name: str, inner: str) -> bool:
@@ -187,33 +169,25 @@ def applied_operation(name: str) -> Step:
     return step
 
 
-def _angle(name: str) -> Step:
+def _angle(values: Values, cursor: Cursor) -> Attribute:
     """``<@mesh, [{"x"}]>``, which the generic form writes as ``#sdy.sharding<...>``."""
-    def read(values: Values, cursor: Cursor) -> Attribute:
-        if cursor.kind == "attribute":
-            return values.read(cursor)
-        if not cursor.sees("<"):
-            cursor.refuse("expected '<' before a sharding", ATTRIBUTE_VALUE)
-        return Text("#sdy.sharding" + cursor.balanced())
-    return _value(read)(name)
+    if cursor.kind == "attribute":
+        return values.read(cursor)
+    if not cursor.sees("<"):
+        cursor.refuse("expected '<' before a sharding", ATTRIBUTE_VALUE)
+    return Text("#sdy.sharding" + cursor.balanced())
 
 
-def _mesh(name: str) -> Step:
+def _mesh(values: Values, cursor: Cursor) -> Attribute:
     """``<["x"=8]>``."""
-    def read(values: Values, cursor: Cursor) -> Attribute:
-        if not cursor.sees("<"):
-            return values.read(cursor)
-        return Text("#sdy.mesh" + cursor.balanced())
-    return _value(read)(name)
+    return Text("#sdy.mesh" + cursor.balanced()) if cursor.sees("<") else values.read(cursor)
 
 
-def _group(name: str) -> Step:
+def _group(values: Values, cursor: Cursor) -> Attribute:
     """``group_id=3`` of ``sdy.sharding_group``."""
-    def read(values: Values, cursor: Cursor) -> Attribute:
-        cursor.expect_word("group_id")
-        cursor.expect("=", "after group_id")
-        return Number(cursor.integer("the number of a group", ATTRIBUTE_VALUE), NamedType("i64"))
-    return _value(read)(name)
+    cursor.expect_word("group_id")
+    cursor.expect("=", "after group_id")
+    return Number(cursor.integer("the number of a group", ATTRIBUTE_VALUE), I64)
 
 
 def _key(name: str) -> Step:
@@ -226,17 +200,20 @@ def _key(name: str) -> Step:
 
 
 VALUES: dict[str, Callable[[str], Step]] = {
-    "i64": _integer("i64"), "i32": _integer("i32"), "bool": _value(boolean), "word": _word, "ints": _value(Values.ints),
-    "text": _value(lambda values, cursor: cursor.string()), "ranges": _ranges, "format": _format, "precision": _value(_precision),
-    "dot": _dot, "conv": _conv, "window": _window, "value": _value(Values.read), "symbol": _symbol, "mesh": _mesh, "angle": _angle,
-    "group": _group, "key": _key, "callee": _value(lambda values, cursor: Symbol(cursor.symbol("the name of a function, @name"))),
-    "applied": applied_operation, "any": _value(lambda values, cursor: Text(cursor.word("a word", ATTRIBUTE_VALUE))),
+    "i64": _integer(I64), "i32": _integer(I32), "word": _word, "ranges": _ranges, "format": _format, "dot": _dot, "window": _window,
+    "key": _key, "applied": applied_operation, "ints": _value(Values.ints), "value": _value(Values.read), "mesh": _value(_mesh),
+    "bool": _value(lambda values, cursor: cursor.boolean(ATTRIBUTE_VALUE)), "precision": _value(_precision), "group": _value(_group),
+    "text": _value(lambda values, cursor: cursor.string()), "angle": _value(_angle),
+    "conv": _value(lambda values, cursor: Record("stablehlo", "conv", values.convolution_dimensions(cursor))),
+    "symbol": _value(lambda values, cursor: cursor.symbol()),  # the name that an operation defines, a string in the generic form
+    "callee": _value(lambda values, cursor: Symbol(cursor.symbol("the name of a function, @name"))),
+    "any": _value(lambda values, cursor: Text(cursor.word("a word", ATTRIBUTE_VALUE))),
 }
 
 
 def _plain_ints(dialect: str, name: str, text: str) -> dict[str, Attribute] | None:
     m = INTS.fullmatch(text)
-    return {name: Array(S64, tuple(map(int, m[1].split(","))) if m[1] else ())} if m is not None else None
+    return {name: ints_of(m)} if m is not None else None
 
 
 def _plain_integer(dialect: str, name: str, text: str) -> dict[str, Attribute] | None:
@@ -267,7 +244,6 @@ def _plain_dot(dialect: str, name: str, text: str) -> dict[str, Attribute] | Non
     return found
 
 
-S64, I64 = DTYPES["s64"], NamedType("i64")
 INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 BATCHING = ("lhs_batching_dimensions", "rhs_batching_dimensions")
 CONTRACTING = ("lhs_contracting_dimensions", "rhs_contracting_dimensions")

@@ -12,7 +12,7 @@ import re
 from functools import cache
 
 from irscope.formats.stablehlo.draft import Draft, Step
-from irscope.formats.stablehlo.form_types import TYPES
+from irscope.formats.stablehlo.form_types import TYPES, read_attributes
 from irscope.formats.stablehlo.form_values import VALUES
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.values import Values
@@ -142,7 +142,7 @@ def step_of(token: str) -> Step:
     if token == "$*":
         return lambda values, cursor, draft: draft.operands.extend(cursor.operands())
     if token == "{}":
-        return _attributes
+        return read_attributes
     if token[0] == ":" and len(token) > 1:
         return TYPES[token[1:]]
     if ":" in token:
@@ -151,8 +151,3 @@ def step_of(token: str) -> Step:
     if token[0].isalpha():
         return lambda values, cursor, draft: cursor.expect_word(token)
     return lambda values, cursor, draft: cursor.expect(token, f"in {draft.name}")
-
-
-def _attributes(values: Values, cursor: Cursor, draft: Draft) -> None:
-    if cursor.sees("{"):
-        draft.attributes.update(values.dictionary(cursor))

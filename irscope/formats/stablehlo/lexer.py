@@ -39,7 +39,7 @@ class Cursor(TextCursor):
 
     __slots__ = ("last",)
     max_nesting = 300
-    limit = LIMIT
+    limit, syntax = LIMIT, SYNTAX
 
     def next(self) -> None:
         """Go to the next token."""
@@ -67,63 +67,30 @@ class Cursor(TextCursor):
         self.kind = kind = str(m.lastgroup)
         self.value = m[kind]
 
-    def sees_word(self, word: str) -> bool:
-        """Whether this token is the given word."""
-        return self.value == word and self.kind == "word"
-
-    def eat_word(self, word: str) -> bool:
-        """Step over a word if it is here."""
-        if self.value == word and self.kind == "word":
-            self.next()
-            return True
-        return False
-
-    def expect(self, mark: str, where: str, fault: Fault = SYNTAX) -> None:
-        """Step over a mark that must be here; ``where`` completes "expected '(' ..."."""
-        if not self.eat(mark):
-            self.missing(f"expected {mark!r} {where}", fault)
-
     def expect_word(self, word: str) -> None:
         """Step over a word that must be here."""
         if not self.eat_word(word):
             self.missing(f"expected {word!r}")
 
-    def items(self, brackets: str, what: str, fault: Fault = SYNTAX) -> Iterator[None]:
+    def items(self, brackets: str, what: str, fault: Fault | None = None) -> Iterator[None]:
         """Step over ``[item, item]``: the body of the loop steps over each item."""
         self.expect(brackets[0], f"before {what}", fault)
         if self.eat(brackets[1]):
             return
-        while True:
-            yield
-            if not self.eat(","):
-                break
+        yield from self.elements()
         self.expect(brackets[1], f"after {what}", fault)
 
-    def integer(self, what: str = "an integer", fault: Fault = SYNTAX) -> int:
-        """Step over a signed integer of at most 64 bits."""
-        if self.kind not in ("int", "hex"):
-            self.refuse(f"expected {what}", fault)
-        value = (int(self.value, 16) if self.kind == "hex" else int(self.value)) if len(self.value) < 40 else 1 << 64
-        if not -(1 << 63) <= value < 1 << 64:
-            self.refuse(f"the integer {self.value[:40]} does not fit into 64 bits", fault, sees=False)
-        self.next()
-        return value
-
-    def word(self, what: str, fault: Fault = SYNTAX) -> str:
+    def word(self, what: str, fault: Fault | None = None) -> str:
         """Step over a word."""
         if self.kind != "word":
             self.refuse(f"expected {what}", fault)
-        value = self.value
-        self.next()
-        return value
+        return self.take()
 
-    def string(self, what: str = "a string", fault: Fault = SYNTAX) -> str:
+    def string(self, what: str = "a string", fault: Fault | None = None) -> str:
         """Step over a quoted string and return its content."""
         if self.kind != "string":
             self.refuse(f"expected {what}", fault)
-        value = unescape(self.value)
-        self.next()
-        return value
+        return unescape(self.take())
 
     def symbol(self, what: str = "a symbol, @name") -> str:
         """Step over ``@name``, ``@"name"`` or ``@a::@b``, and return it without ``@`` and quotes."""
@@ -131,12 +98,10 @@ class Cursor(TextCursor):
             self.refuse(f"expected {what}")
         parts: list[str] = []
         while self.kind == "symbol":
-            name = self.value[1:]
+            name = self.take()[1:]
             parts.append(unescape(name) if name[0] == '"' else name)
-            self.next()
-            if not self.sees("::"):
+            if not self.eat("::"):
                 break
-            self.next()
             if self.kind != "symbol":
                 self.refuse("expected a symbol after '::'")
         return "::".join(parts)
@@ -166,19 +131,19 @@ class Cursor(TextCursor):
         space = SPACE.match(self.text, self.after, self.end)
         return self.text.startswith("%", space.end() if space else self.after)
 
-    def refuse(self, message: str, fault: Fault = SYNTAX, help: str = "", sees: bool = True) -> NoReturn:
+    def refuse(self, message: str, fault: Fault | None = None, help: str = "", sees: bool = True) -> NoReturn:
         """Stop with a fault at this token. The end of the text has its own fault."""
         if self.kind == "end" and sees:
             needs = message.replace("expected", "needs", 1)
             raise Refused(TRUNCATED, f"the text ends here, but {needs}", self.last, 1, "was the dump cut off?")
         tail = f", but here is {self.shown()}" if sees else ""
-        raise Refused(fault, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
+        raise Refused(fault or SYNTAX, message + tail, self.at, max(1, min(self.after - self.at, 80)), help)
 
-    def missing(self, message: str, fault: Fault = SYNTAX) -> NoReturn:
+    def missing(self, message: str, fault: Fault | None = None) -> NoReturn:
         """Stop with a fault behind the token before this one, where something is missing; MLIR's parser reports it there."""
         if self.kind == "end":
             self.refuse(message, fault)
-        raise Refused(fault, f"{message}, but here is {self.shown()}", self.last, 1)
+        raise Refused(fault or SYNTAX, f"{message}, but here is {self.shown()}", self.last, 1)
 
     def balanced(self) -> str:
         """Step over ``<...>``, ``(...)``, ``[...]`` or ``{...}``, matching only brackets and strings, and return its text."""

@@ -7,6 +7,8 @@ from math import prod
 from typing import Any
 
 from irscope.formats.faults import Refused
+from irscope.formats.hlo.arrays import MAX_ELEMENTS, narrow
+from irscope.formats.hlo.plain import is_nested
 from irscope.formats.stablehlo.faults import LIMIT, LITERAL, SYNTAX, TRUNCATED
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.types import TypeTable
@@ -15,14 +17,11 @@ from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
 from irscope.source.budget import require
 
-MAX_ELEMENTS = 1 << 31
-"""The maximal size of the array of one constant."""
 SHORT = 60
 """Literals of so many characters do not keep the whole text in memory."""
 PLAIN = re.compile(r'dense<([^<>"\n]++)> : (tensor<[^<>"\n]++>)')
 """A constant as compilers print it, but for hexadecimal bytes and complex elements."""
 ROW = re.compile(r"\[([^\[\]]*+)\]")
-ROWS = re.compile(r"\s*+R(?:,\s*+R)*+\s*+")  # rows, each already replaced by an R
 INDEX = re.compile(r"tensor<((?:\d{1,18}x)*)index>")
 RESOURCE_ALIGNMENT = 4
 """The blob of a resource begins with its alignment, in this many bytes (MLIR's AsmResourcePrinter)."""
@@ -151,7 +150,7 @@ def _check(text: str, begin: int, end: int, type: Type, shape: tuple[int, ...]) 
     if "[" not in body and "]" not in body:
         if _row_of(dtype).fullmatch(body) is None or ("," in body and "(" not in body):
             _explain(text, begin, end, type)
-    elif not _is_nested(body, dtype, shape):
+    elif not _has_shape(body, dtype, shape):
         _explain(text, begin, end, type)
     if dtype.kind != "pred":
         _check_range(text, begin, end, type)
@@ -187,7 +186,7 @@ def _integer(word: str) -> int:
     return -value if word.startswith("-") else value
 
 
-def _is_nested(body: str, dtype: DType, shape: tuple[int, ...]) -> bool:
+def _has_shape(body: str, dtype: DType, shape: tuple[int, ...]) -> bool:
     """Whether brackets and elements fit a shape."""
     if not shape:
         return False
@@ -195,20 +194,7 @@ def _is_nested(body: str, dtype: DType, shape: tuple[int, ...]) -> bool:
         return not body.replace("[", "").replace("]", "").replace(",", "").strip()
     fits, last = _row_of(dtype).fullmatch, shape[-1] - 1
     commas = 2 * last + 1 if dtype.is_complex else last
-    rows = 0
-    for m in ROW.finditer(body):
-        rows += 1
-        if m[1].count(",") != commas or fits(m[1]) is None:
-            return False
-    if rows != prod(shape[:-1]):
-        return False
-    skeleton = ROW.sub("R", body)
-    for size in reversed(shape[:-1]):
-        for m in ROW.finditer(skeleton):
-            if ROWS.fullmatch(m[1]) is None or m[1].count(",") != size - 1:
-                return False
-        skeleton = ROW.sub("R", skeleton)
-    return skeleton.strip() == "R"
+    return is_nested(body, ROW, shape[:-1], lambda row: row.count(",") == commas and fits(row) is not None)
 
 
 @cache
@@ -271,17 +257,8 @@ def _of_bytes(data: bytes, type: Type) -> Any:
             raw = np.unpackbits(raw, bitorder="little")[:count]
         return _frozen(raw.astype(bool), shape)
     if dtype.bits < 8:
-        return _frozen(_narrow(np.frombuffer(data, np.uint8), dtype), shape)
+        return _frozen(narrow(np.frombuffer(data, np.uint8), dtype), shape)
     return _frozen(np.frombuffer(data, dtype.numpy()), shape)
-
-
-def _narrow(raw: Any, dtype: DType) -> Any:
-    """Elements of less than a byte, from the low bits of one byte each."""
-    bits = raw & ((1 << dtype.bits) - 1)
-    if dtype.is_integer:
-        sign = (bits >> (dtype.bits - 1)) & 1 if dtype.kind == "int" else bits & 0
-        return (bits.astype(np.int64) - (sign.astype(np.int64) << dtype.bits)).astype(dtype.numpy())
-    return bits.astype(np.uint8).view(dtype.numpy())
 
 
 def _of_text(body: str, type: Type) -> Any:
@@ -305,7 +282,7 @@ def _of_text(body: str, type: Type) -> Any:
 def _integers(raw: Any, dtype: DType) -> Any:
     """Integers from the low bits of 64-bit words."""
     if dtype.bits < 8:
-        return _narrow(raw.astype(np.uint8), dtype)
+        return narrow(raw.astype(np.uint8), dtype)
     return raw.astype(f"uint{dtype.bits}").view(dtype.numpy())
 
 

@@ -8,7 +8,8 @@ from irscope.formats.stablehlo.attributes import Attribute
 from irscope.formats.stablehlo.faults import DUPLICATE_NAME
 from irscope.formats.stablehlo.operations import UNREADABLE, Function, Operation, ParsedModule, operations_of
 from irscope.formats.stablehlo.parser import Parser
-from irscope.graph import FunctionType, Node, TupleType
+from irscope.formats.stablehlo.types import results_of
+from irscope.graph import FunctionType, Node
 from irscope.source import Note
 
 
@@ -27,12 +28,11 @@ def modules_of(found: Sequence[Operation | Node], faults: Faults, parser: Parser
             if functions or not nested:
                 kept = {key: value for key, value in attributes.items() if key != "sym_name"}
                 named = name if isinstance(name, str) else ""
-                modules.append(ParsedModule(named, kept, inner, functions, operation.begin, parser.resources,
-                                            not parser.is_cut, parser.aliases))
+                modules.append(ParsedModule(named, kept, inner, functions, operation.begin, not parser.is_cut, parser.aliases))
             modules += modules_of(nested, faults, parser)
     functions = _functions(loose, faults)
     if functions or (loose and not modules):
-        modules.append(ParsedModule("", {}, loose, functions, loose[0].begin, parser.resources, not parser.is_cut, parser.aliases))
+        modules.append(ParsedModule("", {}, loose, functions, loose[0].begin, not parser.is_cut, parser.aliases))
     return modules
 
 
@@ -58,11 +58,10 @@ def function_of(operation: Operation) -> Function | None:
     name, type = attributes.get("sym_name"), attributes.get("function_type")
     if not isinstance(name, str) or not isinstance(type, FunctionType):
         return None
-    results = type.result.elements if isinstance(type.result, TupleType) else (type.result,)
     visibility = attributes.get("sym_visibility")
     body = operation.regions[0].body if operation.regions and operation.regions[0].blocks else None
-    return Function(name, visibility if isinstance(visibility, str) else "", body.arguments if body is not None else (), results, body,
-                    operation, _dictionaries(attributes.get("arg_attrs")), _dictionaries(attributes.get("res_attrs")))
+    return Function(name, visibility if isinstance(visibility, str) else "", body.arguments if body is not None else (), results_of(type),
+                    body, operation, _dictionaries(attributes.get("arg_attrs")))
 
 
 def _dictionaries(value: Attribute | None) -> tuple[Mapping[str, Attribute], ...]:

@@ -122,7 +122,7 @@ class Region:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A ``func.func``. ``body`` is None for a declaration; there is one dictionary of attributes for each argument and result."""
+    """A ``func.func``. ``body`` is None for a declaration; there is one dictionary of attributes for each argument."""
 
     name: str
     visibility: str
@@ -131,7 +131,6 @@ class Function:
     body: Block | None
     operation: Operation
     argument_attributes: tuple[Mapping[str, Attribute], ...] = ()
-    result_attributes: tuple[Mapping[str, Attribute], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -139,7 +138,6 @@ class ParsedModule:
     """One ``module``, or the text of one without its header.
 
     ``operations`` are those of its body (functions, ``sdy.mesh``); ``functions`` by name, in the order of the text; ``begin`` its offset.
-    ``resources`` are the blobs of ``dialect_resources`` by name, as ``(begin, end)`` of their hexadecimal digits in the text.
     ``aliases`` are the offsets of what aliases stand for, by ``#name`` and ``!name``.
     ``is_complete`` is False where the text ends early or has a fault that hides a part of it.
     """
@@ -149,7 +147,6 @@ class ParsedModule:
     operations: list[Operation]
     functions: dict[str, Function] = field(default_factory=dict)
     begin: int = 0
-    resources: dict[str, tuple[int, int]] = field(default_factory=dict)
     is_complete: bool = True
     aliases: Mapping[str, int] = field(default_factory=dict)
 
@@ -157,19 +154,6 @@ class ParsedModule:
 def operations_of(items: Sequence[Operation | Node]) -> list[Operation]:
     """Those that are no nodes."""
     return [item for item in items if isinstance(item, Operation)]
-
-
-def walk(operations: Sequence[Operation | Node]) -> Iterator[Operation]:
-    """The operations and those in their regions, in the order of the text, but for those that are nodes already."""
-    stack = [iter(operations)]
-    while stack:
-        operation = next(stack[-1], None)
-        if operation is None:
-            stack.pop()
-        elif isinstance(operation, Operation):
-            yield operation
-            for region in reversed(operation.regions):
-                stack.extend(iter(block.operations) for block in reversed(region.blocks))
 
 
 def nested(operations: Sequence[Operation | Node]) -> Iterator[list[Operation]]:

@@ -19,7 +19,7 @@ from irscope.formats.stablehlo.faults import (
     UNKNOWN_OPERATION,
     UNREADABLE_DIALECT,
 )
-from irscope.formats.stablehlo.form_types import function_type, give_types, results_of
+from irscope.formats.stablehlo.form_types import read_tail
 from irscope.formats.stablehlo.forms import form_of, read_form
 from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, Cursor, closing, unescape
 from irscope.formats.stablehlo.lines import Lines
@@ -141,7 +141,7 @@ class Parser:
         return operation
 
     def _names(self, cursor: Cursor, names: list[tuple[str, int, int]]) -> None:
-        while True:
+        for _ in cursor.elements():
             name, at = cursor.operand()
             if "#" in name:
                 raise Refused(SYNTAX, "a result is defined without '#'", at, len(name) + 1)
@@ -151,11 +151,7 @@ class Parser:
                 if not 1 <= count <= 100_000:
                     raise Refused(RESULT_COUNT, "expected named operation to have at least 1 result", at, len(name) + 1)
             names.append((name, count, at))
-            if not cursor.eat(","):
-                break
-        if not cursor.sees("="):
-            cursor.missing("expected '=' after SSA name")
-        cursor.next()
+        cursor.expect("=", "after SSA name")
 
     def _finish(self, draft: Draft, names: Sequence[tuple[str, int, int]], place: tuple[int, int, int]) -> Operation:
         """The operation of a draft: looks up its operands and defines its results."""
@@ -209,12 +205,7 @@ class Parser:
             isolated = draft.name in ISOLATED
             for _ in cursor.items("()", "the regions"):
                 draft.regions.append(self.isolated(cursor, draft.name) if isolated else self.region(cursor, draft.name))
-        if cursor.sees("{"):
-            draft.attributes.update(self.values.dictionary(cursor))
-        cursor.expect(":", "before the type of the operation")
-        at = cursor.at
-        type = function_type(self.types, cursor)
-        give_types(draft, at, type.params, results_of(type))
+        read_tail(self.values, cursor, draft)
 
     def _pretty(self, cursor: Cursor, count: int) -> Draft:
         """An operation in the form of its dialect."""
@@ -310,8 +301,7 @@ class Parser:
 
     def _block(self, cursor: Cursor) -> Block:
         """``^bb0(%a: T, %b: T): operations``."""
-        label = cursor.value
-        cursor.next()
+        label = cursor.take()
         arguments = self.signature(cursor) if cursor.sees("(") else []
         made = self.arguments(arguments)
         cursor.expect(":", "after the label of a block")

@@ -85,9 +85,7 @@ class StablehloProvenance:
         if depth > MAX_DEPTH:
             raise Refused(LIMIT, "the location is nested too deeply", cursor.at)
         if cursor.kind == "attribute":
-            name = cursor.value
-            cursor.next()
-            return self._alias(name, depth)
+            return self._alias(cursor.take(), depth)
         if cursor.kind == "string":
             return self._string(cursor, depth)
         word = cursor.word("a location")
@@ -120,8 +118,7 @@ class StablehloProvenance:
 
     def _string(self, cursor: Cursor, depth: int) -> Location:
         """``"file":3:4``, ``"file":3:4 to 5:6``, ``"name"`` or ``"name"(location)``."""
-        text = unescape(cursor.value)
-        cursor.next()
+        text = unescape(cursor.take())
         if cursor.eat(":"):
             line = cursor.integer("a line")
             cursor.expect(":", "before the column")

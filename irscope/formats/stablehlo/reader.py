@@ -105,10 +105,7 @@ def _top(parser: Parser, faults: Faults) -> list[Operation | Node]:
         else:
             cursor = Cursor(text, at)
             found += parser.operations(cursor)
-            if cursor.at == at:
-                at = _around(text, at, faults)
-            else:
-                at = cursor.at
+            at = cursor.at if cursor.at != at else _around(text, at, faults)
     if not parser.is_cut:
         parser.scope.close()
     return found

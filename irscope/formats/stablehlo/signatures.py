@@ -40,33 +40,23 @@ class Argument(NamedTuple):
 def arguments(cursor: Cursor, types: TypeTable) -> list[Argument] | None:
     """Step over ``(%a: T, %b: T loc(#loc1))``; None where the cursor has to."""
     whole = ARGUMENTS.match(cursor.text, cursor.at, cursor.end)
-    if whole is None:
+    found = list(ARGUMENT.finditer(cursor.text, whole.start(), whole.end())) if whole is not None else []
+    known = [type for m in found if (type := types.plain(m[2])) is not None]
+    if whole is None or len(known) != len(found):
         return None
-    found: list[Argument] = []
-    for m in ARGUMENT.finditer(cursor.text, whole.start(), whole.end()):
-        type = types.plain(m[2])
-        if type is None:
-            return None
-        found.append(Argument(m[1], m.start(), type, (m[3], m.start(3) - 1) if m[3] else None))
     cursor.goto(whole.end())
-    return found
+    return [Argument(m[1], m.start(), type, (m[3], m.start(3) - 1) if m[3] else None) for m, type in zip(found, known, strict=True)]
 
 
 def results(cursor: Cursor, types: TypeTable) -> tuple[tuple[Type, ...], list[dict[str, Attribute]]] | None:
     """Step over ``(T {name = "text"}, T)``; None where the cursor has to."""
     whole = RESULTS.match(cursor.text, cursor.at, cursor.end)
-    if whole is None:
+    found = list(RESULT.finditer(cursor.text, whole.start(), whole.end())) if whole is not None else []
+    known = tuple([type for m in found if (type := types.plain(m[1])) is not None])
+    if whole is None or len(known) != len(found):
         return None
-    found: list[Type] = []
-    notes: list[dict[str, Attribute]] = []
-    for m in RESULT.finditer(cursor.text, whole.start(), whole.end()):
-        type = types.plain(m[1])
-        if type is None:
-            return None
-        found.append(type)
-        notes.append({m[2]: m[3]} if m[2] else {})
     cursor.goto(whole.end())
-    return tuple(found), notes
+    return known, [{m[2]: m[3]} if m[2] else {} for m in found]
 
 
 def pairs(cursor: Cursor) -> list[tuple[tuple[str, int], tuple[str, int]]] | None:

@@ -6,7 +6,7 @@ from irscope.formats.stablehlo import signatures
 from irscope.formats.stablehlo.attributes import Attribute, Text
 from irscope.formats.stablehlo.draft import Draft
 from irscope.formats.stablehlo.faults import ATTRIBUTE_VALUE, OPERAND_COUNT
-from irscope.formats.stablehlo.form_types import function_type, give_types, results_of
+from irscope.formats.stablehlo.form_types import give_types, read_attributes, read_tail
 from irscope.formats.stablehlo.form_values import applied_operation
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.formats.stablehlo.operations import Region, applied
@@ -36,8 +36,7 @@ def _function(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     """``func.func public @main(%a: T {...}) -> (T {...}) attributes {...} { operations }``."""
     attributes = draft.attributes
     if cursor.kind == "word" and cursor.value in ("public", "private", "nested"):
-        attributes["sym_visibility"] = cursor.value
-        cursor.next()
+        attributes["sym_visibility"] = cursor.take()
     attributes["sym_name"] = cursor.symbol("the name of a function, @name")
     arguments: list[tuple[str, int, Type]] = []
     types: list[Type] = []
@@ -87,24 +86,13 @@ def _in_parentheses(cursor: Cursor, draft: Draft) -> None:
     cursor.expect(")", "after the operands")
 
 
-def _function_type(parser: Parser, cursor: Cursor, draft: Draft) -> None:
-    """``{...} : (T) -> T``."""
-    if cursor.sees("{"):
-        draft.attributes.update(parser.values.dictionary(cursor))
-    cursor.expect(":", "before the type of the operation")
-    at = cursor.at
-    type = function_type(parser.types, cursor)
-    give_types(draft, at, type.params, results_of(type))
-
-
 def _constant(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     """``{...} dense<1.0> : tensor<f32>``, or ``() {value = ...} : () -> T``."""
     if cursor.sees("("):
         _in_parentheses(cursor, draft)
-        _function_type(parser, cursor, draft)
+        read_tail(parser.values, cursor, draft)
         return
-    if cursor.sees("{"):
-        draft.attributes.update(parser.values.dictionary(cursor))
+    read_attributes(parser.values, cursor, draft)
     at = cursor.at
     value = parser.values.read(cursor)
     draft.attributes["value"] = value
@@ -142,15 +130,13 @@ def _reduce(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     """``(%a init: %b), (%c init: %d) across dimensions = [0] {...} : function type reducer(%p: T, %q: T) (...) { }``, or ``applies``."""
     inputs: list[tuple[str, int]] = []
     starts: list[tuple[str, int]] = []
-    while True:
+    for _ in cursor.elements():
         cursor.expect("(", "before an input")
         inputs.append(cursor.operand())
         cursor.expect_word("init")
         cursor.expect(":", "after init")
         starts.append(cursor.operand())
         cursor.expect(")", "after an initial value")
-        if not cursor.eat(","):
-            break
     draft.operands = inputs + starts
     if cursor.eat_word("applies"):
         APPLIED(parser.values, cursor, draft)
@@ -158,7 +144,7 @@ def _reduce(parser: Parser, cursor: Cursor, draft: Draft) -> None:
     cursor.expect_word("dimensions")
     cursor.expect("=", "after dimensions")
     draft.attributes["dimensions"] = parser.values.ints(cursor)
-    _function_type(parser, cursor, draft)
+    read_tail(parser.values, cursor, draft)
     if draft.applied is not None:
         inner, at = draft.applied
         draft.regions.append(applied(inner, draft.types[-1], at))
@@ -188,14 +174,13 @@ def _manual_computation(parser: Parser, cursor: Cursor, draft: Draft) -> None:
         cursor.expect(">", "after the name of the computation")
     _in_parentheses(cursor, draft)
     while cursor.kind == "word" and cursor.value in ("in_shardings", "out_shardings", "manual_axes"):
-        field = cursor.value
-        cursor.next()
+        field = cursor.take()
         cursor.expect("=", f"after {field}")
         text = cursor.balanced() if cursor.kind == "mark" and cursor.value in "[{" else ""
         draft.attributes[field] = Text(f"#sdy<manual_axes{text}>" if field == "manual_axes" else f"#sdy.sharding_per_value<{text}>")
     arguments = parser.signature(cursor)
     draft.regions.append(parser.region(cursor, draft.name, arguments))
-    _function_type(parser, cursor, draft)
+    read_tail(parser.values, cursor, draft)
 
 
 SPECIALS: dict[str, Special] = {

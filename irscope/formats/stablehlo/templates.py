@@ -109,14 +109,10 @@ class Templates:
             line = self.values.types.line(types)
             if line is None or not line.is_static or not written.is_named or written.n_results != 1:
                 return None
-            operands, results, _ = line
-            if operands is None:
-                same = (results * written.operands, results) if written.types == "same" else None
-                operands, results = same or self._by_rule(written, results) or ((), ())
-            elif written.types in ("operands", "results"):
+            found = self._types_of(written, line)
+            if found is None or len(found[1]) != 1:
                 return None
-            if len(operands) != written.operands or len(results) != 1:
-                return None
+            operands, results = found
             made = written.direct.over(operands, results[0])  # type: ignore[arg-type]
             if made is None:
                 return None
@@ -155,18 +151,16 @@ class Templates:
         types = self.values.types.line(text) if text else NOTHING
         if types is None:
             return None
-        operands, results, is_static = types
-        if operands is None:
-            given = self._by_rule(written, results)
-            if given is None:
-                return None
-            operands, results = given
-        elif len(operands) != written.operands or written.types in ("operands", "results"):
-            return None
-        return self._made(written, operands, results, is_static, length)
+        found = self._types_of(written, types)
+        return self._made(written, *found, types.is_static, length) if found is not None else None
 
-    def _by_rule(self, written: Written, listed: tuple[Type, ...]) -> tuple[tuple[Type, ...], tuple[Type, ...]] | None:
-        """The types of operands and results that a list stands for; None for a form that has none, or another number of them."""
+    def _types_of(self, written: Written, line: LineTypes) -> tuple[tuple[Type, ...], tuple[Type, ...]] | None:
+        """The types of operands and results that a line states; None for a form that has none, or another number of them."""
+        operands, listed, _ = line
+        if operands is not None:
+            return (operands, listed) if len(operands) == written.operands and written.types not in ("operands", "results") else None
+        if written.types == "same" and len(listed) == 1:
+            return listed * written.operands, listed
         rule = RULES.get(written.types)
         draft = Draft(written.name, 0, [("", 0)] * written.operands)
         if rule is None:

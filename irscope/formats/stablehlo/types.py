@@ -183,10 +183,7 @@ class TypeTable:
         if m is not None and plain is not None:
             cursor.goto(m.end())
             return plain[0]
-        types = [self.read(cursor)]
-        while cursor.eat(","):
-            types.append(self.read(cursor))
-        return tuple(types)
+        return tuple([self.read(cursor) for _ in cursor.elements()])
 
     def results(self, cursor: Cursor) -> tuple[Type, ...]:
         """Step over ``T`` or ``(T, U)`` after an arrow."""
@@ -300,6 +297,11 @@ class TypeTable:
         raise Refused(TYPE_SYNTAX, f"{word!r} is no element type", place, len(word), did_you_mean(word, ELEMENTS))
 
 
+def results_of(type: FunctionType) -> tuple[Type, ...]:
+    """The types of the results of a function."""
+    return type.result.elements if isinstance(type.result, TupleType) else (type.result,)
+
+
 def _sizes(written: str) -> tuple[Dim, ...] | None:
     """The sizes in ``2x?x``; None where one of them does not fit into 64 bits."""
     sizes = tuple([int(size) if size != "?" else DynamicDim() for size in written.split("x")[:-1]])
@@ -319,8 +321,7 @@ def spelled(type: Type) -> str:
     if isinstance(type, TupleType):
         return f"tuple<{', '.join(map(spelled, type.elements))}>"
     if isinstance(type, FunctionType):
-        results = type.result.elements if isinstance(type.result, TupleType) else (type.result,)
-        return f"({', '.join(map(spelled, type.params))}) -> {spelled_results(results)}"
+        return f"({', '.join(map(spelled, type.params))}) -> {spelled_results(results_of(type))}"
     return "!stablehlo.token" if type is TOKEN else str(type)
 
 

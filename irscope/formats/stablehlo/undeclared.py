@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from irscope.formats.faults import Refused
 from irscope.formats.stablehlo.draft import Draft
-from irscope.formats.stablehlo.form_types import results_of
 from irscope.formats.stablehlo.lexer import Cursor
+from irscope.formats.stablehlo.types import results_of
 from irscope.formats.stablehlo.values import Values
 from irscope.graph import UNKNOWN, Type
 

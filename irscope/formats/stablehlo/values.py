@@ -155,27 +155,22 @@ class Values:
 
     def ints(self, cursor: Cursor) -> Array:
         """Step over ``[1, 2]`` of a pretty form, or ``array<i64: 1, 2>``."""
-        m = INTS.match(cursor.text, cursor.at, cursor.end)
-        if m is not None:
-            cursor.goto(m.end())
-            return Array(DTYPES["s64"], tuple(map(int, m[1].split(","))) if m[1] else ())
+        listed = _plain_ints(cursor)
+        if listed is not None:
+            return listed
         if cursor.sees_word("array"):
-            found = self._array(cursor)
-            if isinstance(found, Array):
-                return found
+            return self._array(cursor)
         numbers = [cursor.integer("an integer of the list", ATTRIBUTE_VALUE) for _ in cursor.items("[]", "the integers", ATTRIBUTE_VALUE)]
         return Array(DTYPES["s64"], tuple(numbers))
 
-    def enumeration(self, cursor: Cursor, kind: str, dialect: str = "stablehlo") -> Word:
+    def enumeration(self, cursor: Cursor, kind: str) -> Word:
         """Step over the bare word of an enumeration."""
         words = WORDS[kind]
         if cursor.kind != "word" or cursor.value not in words:
             cursor.refuse(f"expected one of {', '.join(words)}", ATTRIBUTE_VALUE, did_you_mean(cursor.value, words))
-        word = cursor.value
-        cursor.next()
-        return Word(dialect, kind, word)
+        return Word("stablehlo", kind, cursor.take())
 
-    def _array(self, cursor: Cursor) -> Array | Text:
+    def _array(self, cursor: Cursor) -> Array:
         m = ARRAY.match(cursor.text, cursor.at, cursor.end)
         if m is not None:
             cursor.goto(m.end())
@@ -189,22 +184,15 @@ class Values:
         cursor.next()
         values: list[float] = []
         if cursor.eat(":"):
-            while True:
-                values.append(self._element(cursor, dtype.is_float, name))
-                if not cursor.eat(","):
-                    break
+            values = [self._element(cursor, dtype.is_float, name) for _ in cursor.elements()]
         cursor.expect(">", "after the elements of an array", ATTRIBUTE_VALUE)
         return Array(dtype, tuple(values))
 
     def _element(self, cursor: Cursor, is_float: bool, name: str) -> float:
         if cursor.kind == "word" and cursor.value in ("true", "false") and name == "i1":
-            value = cursor.value == "true"
-            cursor.next()
-            return value
+            return cursor.boolean(ATTRIBUTE_VALUE)
         if is_float and cursor.kind == "float":
-            real = float(cursor.value)
-            cursor.next()
-            return real
+            return float(cursor.take())
         number = cursor.integer("an element of the array", ATTRIBUTE_VALUE)
         return float_of_bits(number, name) if is_float else number
 
@@ -259,10 +247,9 @@ class Values:
         return found
 
     def _field(self, cursor: Cursor) -> Attribute:
-        m = INTS.match(cursor.text, cursor.at, cursor.end)
-        if m is not None:
-            cursor.goto(m.end())
-            return Array(DTYPES["s64"], tuple(map(int, m[1].split(","))) if m[1] else ())
+        listed = _plain_ints(cursor)
+        if listed is not None:
+            return listed
         if cursor.sees("<"):
             cursor.nest(4)
             inner = self.fields(cursor)
@@ -286,14 +273,27 @@ class Values:
             for _ in cursor.items("[]", f"the dimensions of the {name}", ATTRIBUTE_VALUE):
                 if cursor.kind not in ("word", "int") and not cursor.sees("?"):
                     cursor.refuse("expected a dimension: b, f, i, o or a number", ATTRIBUTE_VALUE)
-                labels.append(cursor.value)
-                cursor.next()
+                labels.append(cursor.take())
             found[name] = tuple(labels)
             if name == "input":
                 cursor.expect_word("x")
             elif name == "kernel":
                 cursor.expect("->", "before the dimensions of the output", ATTRIBUTE_VALUE)
         return found
+
+
+def _plain_ints(cursor: Cursor) -> Array | None:
+    """Step over ``[1, 2]`` as compilers print it; None where the cursor has to."""
+    m = INTS.match(cursor.text, cursor.at, cursor.end)
+    if m is None:
+        return None
+    cursor.goto(m.end())
+    return ints_of(m)
+
+
+def ints_of(m: re.Match[str]) -> Array:
+    """The integers that :data:`INTS` has found."""
+    return Array(DTYPES["s64"], tuple(map(int, m[1].split(","))) if m[1] else ())
 
 
 def float_of_bits(bits: int, name: str) -> float:

@@ -1,10 +1,11 @@
 """Operations of CHLO: those that HLO has not are composites; the broadcasting ones broadcast first."""
 from __future__ import annotations
 
-from irscope.formats.stablehlo.building.contraction import precision
+from irscope.formats.stablehlo.building.contraction import DOT_DIMENSIONS, precision
 from irscope.formats.stablehlo.building.movement import without_stretched
-from irscope.formats.stablehlo.building.work import BUILDERS, Unsupported, Work, builds, declare, plainly
+from irscope.formats.stablehlo.building.work import BUILDERS, Unsupported, Work, builds, declare, primitive
 from irscope.formats.stablehlo.composites import bessel, error, gamma, simple
+from irscope.formats.stablehlo.dialects import CHLO
 from irscope.graph import Node, Op, TensorType
 from irscope.lazy import np
 from irscope.ops import hlo
@@ -17,22 +18,23 @@ COMPOSITES: dict[str, Op] = {
     "is_inf": simple.IS_INF, "is_pos_inf": simple.IS_POS_INF, "is_neg_inf": simple.IS_NEG_INF,
 }
 for _name, _op in COMPOSITES.items():
-    declare(f"chlo.{_name}", plainly(_op))
-BROADCASTING = """add and atan2 compare complex divide maximum minimum multiply next_after or polygamma power remainder select shift_left
-shift_right_arithmetic shift_right_logical subtract xor zeta"""
+    primitive(f"chlo.{_name}", _op)
+BROADCASTING = tuple(name for name in CHLO if name.startswith("broadcast_"))
 """Operations that follow a broadcast of their operands."""
 
 
-def _broadcasting(target: str) -> None:
+def _broadcasting(name: str) -> None:
+    target = name.removeprefix("broadcast_")
+    known = f"chlo.{target}" if target in COMPOSITES else f"stablehlo.{target}"
+
     def build(work: Work) -> None:
         dimensions = work.fields.ints("broadcast_dimensions", ()) if "broadcast_dimensions" in work.fields else None
         shape = work.result_array()
         if not shape.is_static:
             raise Unsupported(f"'{work.operation.name}' broadcasts to sizes that are not known", "use the operations of StableHLO")
         work.operands = [_broadcast(work, x, shape, dimensions) for x in work.operands]
-        name = f"chlo.{target}" if target in COMPOSITES else f"stablehlo.{target}"
-        BUILDERS[name](work)
-    declare(f"chlo.broadcast_{target}", build)
+        BUILDERS[known](work)
+    declare(f"chlo.{name}", build)
 
 
 def _broadcast(work: Work, x: Node, result: TensorType, dimensions: tuple[int, ...] | None) -> Node:
@@ -50,7 +52,7 @@ def _broadcast(work: Work, x: Node, result: TensorType, dimensions: tuple[int, .
     return work.step(hlo.broadcast, [kept], operand.with_shape(result.shape), {"dimensions": left})
 
 
-for _name in BROADCASTING.split():
+for _name in BROADCASTING:
     _broadcasting(_name)
 
 
@@ -71,9 +73,7 @@ def _constant_like(work: Work) -> None:
 def _ragged_dot(work: Work) -> None:
     work.count(3)
     numbers = work.fields.record("ragged_dot_dimension_numbers")
-    names = {"lhs_batch_dims": "lhs_batching_dimensions", "lhs_contracting_dims": "lhs_contracting_dimensions",
-             "rhs_batch_dims": "rhs_batching_dimensions", "rhs_contracting_dims": "rhs_contracting_dimensions",
-             "lhs_ragged_dims": "lhs_ragged_dimensions", "rhs_group_dims": "rhs_group_dimensions"}
+    names = {**DOT_DIMENSIONS, "lhs_ragged_dims": "lhs_ragged_dimensions", "rhs_group_dims": "rhs_group_dimensions"}
     dims = {name: numbers.ints(written, ()) for name, written in names.items()}
     work.emit(hlo.ragged_dot, {**{name: given for name, given in dims.items() if given}, **precision(work.fields)})
 

@@ -7,7 +7,8 @@ from typing import Any
 from irscope.formats.stablehlo.attributes import Number, Record
 from irscope.formats.stablehlo.building.direct import Direct, Made, alone, directly, inferred
 from irscope.formats.stablehlo.building.fields import Fields
-from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.formats.stablehlo.building.reduction import window_of
+from irscope.formats.stablehlo.building.work import Work, builds, primitive
 from irscope.graph import NO_ATTRS, Node, TensorType, Type
 from irscope.lazy import np
 from irscope.ops import hlo
@@ -22,18 +23,15 @@ def precision(fields: Fields) -> dict[str, Any]:
     return {"operand_precision": words} if any(word != "default" for word in words) else {}
 
 
-@builds("dot_general mhlo.dot_general")
-def _dot_general(work: Work) -> None:
-    work.count(2)
-    fields = work.fields
-    numbers = fields.record("dot_dimension_numbers")
-    work.emit(hlo.dot, {**_dimensions(numbers), **precision(fields), **_algorithm(fields)})
+DOT_DIMENSIONS = {"lhs_batch_dims": "lhs_batching_dimensions", "lhs_contracting_dims": "lhs_contracting_dimensions",
+                  "rhs_batch_dims": "rhs_batching_dimensions", "rhs_contracting_dims": "rhs_contracting_dimensions"}
+"""The names of HLO and StableHLO for the dimensions of a dot."""
+primitive("dot_general", hlo.dot, lambda fields: {
+    **_dimensions(fields.record("dot_dimension_numbers")), **precision(fields), **_algorithm(fields)}, 2)
 
 
 def _dimensions(numbers: Fields) -> dict[str, tuple[int, ...]]:
-    names = {"lhs_batch_dims": "lhs_batching_dimensions", "lhs_contracting_dims": "lhs_contracting_dimensions",
-             "rhs_batch_dims": "rhs_batching_dimensions", "rhs_contracting_dims": "rhs_contracting_dimensions"}
-    found = {name: numbers.ints(written, ()) for name, written in names.items()}
+    found = {name: numbers.ints(written, ()) for name, written in DOT_DIMENSIONS.items()}
     return {name: dims for name, dims in found.items() if dims or "contracting" in name}
 
 
@@ -82,7 +80,7 @@ def _direct_dot(fields: Fields, applied: str) -> Direct:
 directly("dot_general", "dot_dimension_numbers precision_config", _direct_dot)
 
 
-@builds("dot mhlo.dot")
+@builds("dot")
 def _dot(work: Work) -> None:
     """The old form: the last dimension of the left operand, the first of the right one."""
     work.count(2)
@@ -90,7 +88,7 @@ def _dot(work: Work) -> None:
     work.emit(hlo.dot, {"lhs_contracting_dims": (left.rank - 1,), "rhs_contracting_dims": (0,), **precision(work.fields)})
 
 
-@builds("convolution mhlo.convolution")
+@builds("convolution")
 def _convolution(work: Work) -> None:
     work.count(2)
     work.emit(hlo.convolution, _conv_attrs(work.fields, work.array(1)))
@@ -103,13 +101,12 @@ def _conv_attrs(fields: Fields, kernel: TensorType) -> dict[str, Any]:
         raise TypeFault(f"dimension_numbers of '{fields.owner}' do not fit the kernel {kernel}")
     sizes = kernel.dims()
     window = conv_window(fields, tuple(sizes[i] for i in dims.rhs_spatial))
-    attrs: dict[str, Any] = {"dim_labels": dims, **precision(fields)}
-    if window.size:
-        attrs["window"] = window
-    for name in ("feature_group_count", "batch_group_count"):
-        if (groups := fields.integer(name, 1)) != 1:
-            attrs[name] = groups
-    return attrs
+    return {"dim_labels": dims, **precision(fields), **({"window": window} if window.size else {}), **group_counts(fields)}
+
+
+def group_counts(fields: Fields) -> dict[str, int]:
+    """The numbers of groups of a convolution; HLO leaves those that are 1 out."""
+    return {name: count for name in ("feature_group_count", "batch_group_count") if (count := fields.integer(name, 1)) != 1}
 
 
 def _direct_convolution(fields: Fields, applied: str) -> Direct:
@@ -131,12 +128,7 @@ directly("convolution", "dimension_numbers window_strides padding lhs_dilation r
 
 def conv_window(fields: Fields, size: tuple[int, ...]) -> Window:
     """The window of a convolution over spatial dimensions of this size."""
-    n, one = len(size), (1,) * len(size)
-    window = Window.make(size, fields.ints("window_strides", one), fields.pairs("padding") or ((0, 0),) * n,
-                         fields.ints("lhs_dilation", one), fields.ints("rhs_dilation", one), fields.flags("window_reversal", n))
-    if not all(len(part) == n for part in (window.stride, window.pad_low, window.lhs_dilate, window.rhs_dilate, window.rhs_reversal)):
-        raise TypeFault(f"the window of '{fields.owner}' must have {n} dimensions")
-    return window
+    return window_of(fields, size, ("lhs_dilation", "rhs_dilation"), fields.flags("window_reversal", len(size)))
 
 
 def conv_dims(numbers: Fields) -> ConvDims:
@@ -158,7 +150,7 @@ def conv_dims(numbers: Fields) -> ConvDims:
     return ConvDims(ib, if_, spatial[0], ki, ko, spatial[1], ob, of, spatial[2])
 
 
-@builds("einsum mhlo.einsum")
+@builds("einsum")
 def _einsum(work: Work) -> None:
     """``ab,bc->ac`` as a dot, and a transpose where the order of its result is another."""
     work.count(2)
@@ -189,7 +181,7 @@ def transpose_last(work: Work, attrs: dict[str, Any], given: list[str], out: str
     work.emit(hlo.transpose, {"dimensions": tuple(map(given.index, out))}, [node])
 
 
-@builds("unary_einsum mhlo.unary_einsum")
+@builds("unary_einsum")
 def _unary_einsum(work: Work) -> None:
     """A transpose of the operand, after a sum over the dimensions that the result does not have."""
     work.count(1)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from irscope.formats.stablehlo.building.text import dictionary_text, text_of
-from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.formats.stablehlo.building.work import Work, builds, declare, primitive
 from irscope.graph import TupleType
 from irscope.graph.dtypes import PRED, S32
 from irscope.ops import hlo
@@ -10,7 +10,7 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 
 
-@builds("while mhlo.while")
+@builds("while")
 def _while(work: Work) -> None:
     state = [*work.operands, *work.captured]
     whole = work.scope.together(state)
@@ -21,7 +21,7 @@ def _while(work: Work) -> None:
         work.give(*[work.scope.part(node, i, result.name) for i, result in enumerate(work.operation.results)])
 
 
-@builds("case mhlo.case if mhlo.if")
+@builds("case if")
 def _case(work: Work) -> None:
     work.count(1)
     chooser = work.array()
@@ -33,12 +33,12 @@ def _case(work: Work) -> None:
     work.emit(hlo.conditional, {}, [work.operands[0], *[operand] * len(work.bodies)], work.bodies)
 
 
-@builds("func.call")
-def _call(work: Work) -> None:
-    work.emit(hlo.call, {}, None, [work.program.callee(work.fields.symbol("callee"))])
+declare("func.call", lambda work: work.emit(hlo.call, {}, None, [work.program.callee(work.fields.symbol("callee"))]))
+primitive("tuple", hlo.tuple)
+primitive("get_tuple_element", hlo.get_tuple_element, lambda fields: {"index": fields.integer("index")})
 
 
-@builds("composite mhlo.composite")
+@builds("composite")
 def _composite(work: Work) -> None:
     """A call of the decomposition, which keeps the name of the composite."""
     fields = work.fields
@@ -50,17 +50,7 @@ def _composite(work: Work) -> None:
                              f'{{composite.attributes={shown},composite.name="{name}",composite.version="{version}"}}'})
 
 
-@builds("tuple mhlo.tuple")
-def _tuple(work: Work) -> None:
-    work.emit(hlo.tuple)
-
-
-@builds("get_tuple_element mhlo.get_tuple_element")
-def _get_tuple_element(work: Work) -> None:
-    work.emit(hlo.get_tuple_element, {"index": work.fields.integer("index")})
-
-
-@builds("optimization_barrier mhlo.optimization_barrier")
+@builds("optimization_barrier")
 def _optimization_barrier(work: Work) -> None:
     whole = work.scope.together(work.operands)
     node = work.add(hlo.opt_barrier, [whole], type=whole.type)

@@ -14,7 +14,7 @@ VERSIONS = {2: "API_VERSION_STATUS_RETURNING", 3: "API_VERSION_STATUS_RETURNING_
 CONFIGS = ("mhlo.backend_config", "backend_config")
 
 
-@builds("custom_call mhlo.custom_call")
+@builds("custom_call")
 def _custom_call(work: Work) -> None:
     fields = work.fields
     attrs: dict[str, Any] = {"custom_call_target": fields.text("call_target_name")}

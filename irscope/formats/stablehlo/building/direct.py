@@ -19,6 +19,8 @@ from irscope.ops.registry import get
 
 Fits = Callable[[Sequence[TensorType], TensorType], bool]
 """Whether an operation takes operands of these types and gives the result; all sizes are known, and equal types are one object."""
+Attrs = Callable[[Fields], Mapping[str, Any]]
+"""The attributes of a node, from those of its operation."""
 
 
 class Link(NamedTuple):
@@ -69,14 +71,25 @@ def directly_alone(names: str, op: Op, fits: Fits) -> None:
     directly(names, "", lambda fields, applied: found)
 
 
+def directly_inferred(names: str, fields: str, op: Op, attrs: Attrs | None) -> None:
+    """Declare that operations are one node of an operator, whose own inference says what it takes."""
+    def read(given: Fields, applied: str) -> Direct:
+        made = attrs(given) if attrs is not None else NO_ATTRS
+        return alone(op, made, inferred(op, made))
+    directly(names, fields, read)
+
+
 def directly(names: str, fields: str, read: Callable[[Fields, str], Direct | None]) -> None:
-    """Declare a rule for operations of ``stablehlo`` and ``mhlo``, or of the dialect in their names, that have no other attributes.
+    """Declare a rule for operations of these names (see :func:`full_names`) that have no other attributes.
 
     ``read`` also takes the name of the operation that a reduction applies; what it raises as a TypeFault is left to the builder.
     """
-    for name in names.split():
-        for full in (name,) if "." in name else (f"stablehlo.{name}", f"mhlo.{name}"):
-            _RULES[full] = _Rule(frozenset(fields.split()), read)
+    _RULES.update(dict.fromkeys(full_names(names), _Rule(frozenset(fields.split()), read)))
+
+
+def full_names(names: str) -> list[str]:
+    """The names of operations, which are separated by blanks: those without a dialect are of ``stablehlo`` and ``mhlo``."""
+    return [full for name in names.split() for full in ((name,) if "." in name else (f"stablehlo.{name}", f"mhlo.{name}"))]
 
 
 def direct(name: str, attributes: Mapping[str, Attribute], applied: str) -> Direct | None:

@@ -1,15 +1,15 @@
 """Operations whose sizes are operands. Where the result has known sizes they are the static operation."""
 from __future__ import annotations
 
-from irscope.formats.stablehlo.building.contraction import conv_dims, conv_window, precision
+from irscope.formats.stablehlo.building.contraction import conv_dims, conv_window, group_counts, precision
 from irscope.formats.stablehlo.building.indexing import gather_attrs
 from irscope.formats.stablehlo.building.movement import iota, without_stretched
-from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.formats.stablehlo.building.work import Work, builds, primitive
 from irscope.formats.stablehlo.composites import dynamic
 from irscope.ops import hlo
 
 
-@builds("dynamic_reshape mhlo.dynamic_reshape")
+@builds("dynamic_reshape")
 def _dynamic_reshape(work: Work) -> None:
     work.count(2)
     if work.result_array().is_static:
@@ -18,7 +18,7 @@ def _dynamic_reshape(work: Work) -> None:
         work.emit(dynamic.RESHAPE)
 
 
-@builds("dynamic_broadcast_in_dim mhlo.dynamic_broadcast_in_dim")
+@builds("dynamic_broadcast_in_dim")
 def _dynamic_broadcast_in_dim(work: Work) -> None:
     work.count(2)
     dimensions, operand, result = work.fields.ints("broadcast_dimensions"), work.array(), work.result_array()
@@ -29,7 +29,7 @@ def _dynamic_broadcast_in_dim(work: Work) -> None:
         work.emit(dynamic.BROADCAST, {"dimensions": dimensions})
 
 
-@builds("dynamic_iota mhlo.dynamic_iota")
+@builds("dynamic_iota")
 def _dynamic_iota(work: Work) -> None:
     work.count(1)
     if work.result_array().is_static:
@@ -38,32 +38,15 @@ def _dynamic_iota(work: Work) -> None:
         work.emit(dynamic.IOTA, {"iota_dimension": work.fields.integer("iota_dimension")})
 
 
-@builds("real_dynamic_slice mhlo.real_dynamic_slice")
-def _real_dynamic_slice(work: Work) -> None:
-    work.count(4)
-    work.emit(dynamic.SLICE)
+primitive("real_dynamic_slice", dynamic.SLICE, None, 4)
+primitive("dynamic_pad", dynamic.PAD, None, 5)
+primitive("dynamic_gather", dynamic.GATHER, lambda fields: gather_attrs(fields, ()), 3)
 
 
-@builds("dynamic_pad mhlo.dynamic_pad")
-def _dynamic_pad(work: Work) -> None:
-    work.count(5)
-    work.emit(dynamic.PAD)
-
-
-@builds("dynamic_gather mhlo.dynamic_gather")
-def _dynamic_gather(work: Work) -> None:
-    work.count(3)
-    work.emit(dynamic.GATHER, gather_attrs(work.fields, ()))
-
-
-@builds("dynamic_conv mhlo.dynamic_conv")
+@builds("dynamic_conv")
 def _dynamic_conv(work: Work) -> None:
     work.count(3)
     fields = work.fields
     dims = conv_dims(fields.record("dimension_numbers"))
     size = tuple(s if isinstance(s, int) else 1 for s in (work.array(1).shape[i] for i in dims.rhs_spatial))
-    attrs: dict[str, object] = {"dim_labels": dims, "window": conv_window(fields, size), **precision(fields)}
-    for name in ("feature_group_count", "batch_group_count"):
-        if (groups := fields.integer(name, 1)) != 1:
-            attrs[name] = groups
-    work.emit(dynamic.CONVOLUTION, attrs)
+    work.emit(dynamic.CONVOLUTION, {"dim_labels": dims, "window": conv_window(fields, size), **precision(fields), **group_counts(fields)})

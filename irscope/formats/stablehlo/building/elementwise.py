@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.formats.stablehlo.attributes import Text
-from irscope.formats.stablehlo.building.direct import Direct, Link, Made, all_of_one_type, alone, directly, directly_alone, inferred
+from irscope.formats.stablehlo.building.direct import Direct, Link, Made, all_of_one_type, alone, directly, directly_alone, operator
 from irscope.formats.stablehlo.building.fields import Fields
-from irscope.formats.stablehlo.building.work import Build, Work, declare, plainly
+from irscope.formats.stablehlo.building.work import Build, Work, declare, primitive
+from irscope.formats.stablehlo.forms import BINARY, FORMS, UNARY
 from irscope.graph import NO_ATTRS, Node, Op, TensorType
 from irscope.graph.dtypes import PRED
 from irscope.ops import hlo
@@ -15,11 +16,10 @@ from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 from irscope.ops.registry import get
 
-SAME = """add and cbrt ceil cosine count_leading_zeros divide exponential exponential_minus_one floor log log_plus_one logistic maximum
-minimum multiply negate not or popcnt power remainder round_nearest_afz round_nearest_even rsqrt shift_left shift_right_arithmetic
-shift_right_logical sign sine sqrt subtract tan tanh xor atan2"""
+OTHER = frozenset("abs complex real imag is_finite clamp bitcast_convert".split())
+"""Operations whose operands and result are as the operator's own inference says."""
+SAME = tuple(name for name, form in FORMS.items() if form in (UNARY, BINARY) and name not in (*OTHER, "convert", "erf"))
 """Operations whose operands and result have one type, and whose names in HLO differ in ``-`` for ``_`` alone."""
-OTHER = "abs complex real imag is_finite"
 
 
 def _same(op: Op, count: int) -> Build:
@@ -105,11 +105,6 @@ def _selects_by_scalar(types: Sequence[TensorType], result: TensorType) -> Made 
     return Made(hlo.select, NO_ATTRS, None, (Link(hlo.broadcast, types[0].with_shape(result.shape), {"dimensions": ()}),))
 
 
-def _reduce_precision(work: Work) -> None:
-    fields = work.fields
-    work.emit(hlo.reduce_precision, {"exponent_bits": fields.integer("exponent_bits"), "mantissa_bits": fields.integer("mantissa_bits")})
-
-
 def _convert(work: Work) -> None:
     work.count(1)
     if work.array().shape != work.result_array().shape and work.array().is_static and work.result_array().is_static:
@@ -128,39 +123,23 @@ def _select(work: Work) -> None:
         work.emit(hlo.select)
 
 
-def _identity(work: Work) -> None:
-    """An annotation: its operand."""
-    work.emit(hlo.copy)
-
-
-UNARY = frozenset("""cbrt ceil cosine count_leading_zeros exponential exponential_minus_one floor log log_plus_one logistic negate not
-popcnt round_nearest_afz round_nearest_even rsqrt sign sine sqrt tan tanh""".split())
-
-for _name in SAME.split():
-    _op = get(_name.replace("_", "-"))
-    _count = 1 if _name in UNARY else 2
-    _build = _same(_op, _count)
-    declare(f"{_name} mhlo.{_name}", _build)
+for _name in SAME:
+    _op, _count = operator(_name), FORMS[_name].count("$")
+    declare(_name, _same(_op, _count))
     directly_alone(_name, _op, all_of_one_type(_op, _count))
 for _name in "erf sinh cosh asin acos asinh acosh atan atanh".split():
     declare(f"chlo.{_name} mhlo.{_name}", _same(get(_name), 1))
 declare("chlo.tan", _same(hlo.tan, 1))
 declare("chlo.mulhi mhlo.mulhi", _same(get("mulhi"), 2))
-for _name in OTHER.split():
-    _op = get(_name.replace("_", "-"))
-    declare(f"{_name} mhlo.{_name}", plainly(_op))
-    directly_alone(_name, _op, inferred(_op, NO_ATTRS))
-declare("compare mhlo.compare", _compare)
-declare("convert mhlo.convert", _convert)
-declare("reduce_precision mhlo.reduce_precision", _reduce_precision)
-declare("select mhlo.select", _select)
-declare("clamp mhlo.clamp", lambda work: work.emit(hlo.clamp))
-declare("mhlo.copy", _identity)
-declare("bitcast_convert mhlo.bitcast_convert", lambda work: work.emit(hlo.bitcast_convert))
-declare("mhlo.bitcast", lambda work: work.emit(hlo.bitcast))
-declare("mhlo.stochastic_convert", lambda work: work.emit(hlo.stochastic_convert))
-directly_alone("bitcast_convert", hlo.bitcast_convert, inferred(hlo.bitcast_convert, NO_ATTRS))
+for _name in OTHER:
+    primitive(_name, operator(_name), direct="")
+for _name in ("copy", "bitcast", "stochastic_convert"):
+    primitive(f"mhlo.{_name}", operator(_name))
+declare("compare", _compare)
+declare("convert", _convert)
+declare("select", _select)
+primitive("reduce_precision", hlo.reduce_precision, lambda fields: {
+    "exponent_bits": fields.integer("exponent_bits"), "mantissa_bits": fields.integer("mantissa_bits")})
 directly("compare", "comparison_direction compare_type", _direct_compare)
 directly_alone("convert", hlo.convert, _converts)
 directly("select", "", lambda fields, applied: Direct(Made(hlo.select, NO_ATTRS), _selects, _selects_by_scalar))
-directly_alone("clamp", hlo.clamp, inferred(hlo.clamp, NO_ATTRS))

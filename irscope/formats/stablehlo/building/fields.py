@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from irscope.formats.stablehlo.attributes import Array, Attribute, Number, Record, Symbol, Text, Unit, Word
 from irscope.graph import TensorType
@@ -11,6 +11,7 @@ from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import require
 
+T = TypeVar("T")
 Ints: TypeAlias = tuple[int, ...]
 MAX_INTS = 1 << 20
 """The most numbers that a list of dimensions, sizes or devices may hold."""
@@ -45,10 +46,7 @@ class Fields:
 
     def real(self, name: str) -> float:
         """A float."""
-        value = self.values.get(name)
-        if not isinstance(value, Number):
-            raise self.fault(name, "a number")
-        return float(value.value)
+        return float(self._value_of(name, Number, "a number").value)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean; a name without a value is true."""
@@ -63,6 +61,10 @@ class Fields:
             raise self.fault(name, "true or false")
         return value
 
+    def true_flags(self, *names: str) -> dict[str, bool]:
+        """The booleans among these that are true: HLO leaves the others out."""
+        return {name: True for name in names if self.flag(name)}
+
     def ints(self, name: str, default: Ints | None = None) -> Ints:
         """A list of integers, in any spelling."""
         value = self.values.get(name)
@@ -72,6 +74,10 @@ class Fields:
         if found is None:
             raise self.fault(name, "a list of integers")
         return found
+
+    def nonempty(self, *names: str) -> dict[str, Ints]:
+        """The lists of integers among these that have elements: HLO leaves the others out."""
+        return {name: found for name in names if (found := self.ints(name, ()))}
 
     def flags(self, name: str, count: int) -> tuple[bool, ...]:
         """A list of booleans; false where it is missing."""
@@ -110,10 +116,7 @@ class Fields:
 
     def words(self, name: str) -> tuple[str, ...]:
         """A list of words; none where it is missing."""
-        value = self.values.get(name, ())
-        if not isinstance(value, tuple):
-            raise self.fault(name, "a list of words")
-        return tuple(part.word if isinstance(part, Word) else str(part) for part in value)
+        return tuple(part.word if isinstance(part, Word) else str(part) for part in self._parts(name, "a list of words"))
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string."""
@@ -128,37 +131,35 @@ class Fields:
 
     def symbol(self, name: str) -> str:
         """The name of a function."""
-        value = self.values.get(name)
-        if not isinstance(value, Symbol):
-            raise self.fault(name, "the name of a function")
-        return value.name
+        return self._value_of(name, Symbol, "the name of a function").name
 
     def symbols(self, name: str) -> tuple[str, ...]:
         """The names of functions; none where it is missing."""
-        value = self.values.get(name, ())
-        if not isinstance(value, tuple) or not all(isinstance(part, Symbol) for part in value):
+        parts = self._parts(name, "a list of names of functions")
+        found = tuple(part.name for part in parts if isinstance(part, Symbol))
+        if len(found) != len(parts):
             raise self.fault(name, "a list of names of functions")
-        return tuple(part.name for part in value if isinstance(part, Symbol))
+        return found
 
     def record(self, name: str) -> Fields:
         """The fields of an attribute of the dialect."""
-        value = self.values.get(name)
-        if not isinstance(value, Record):
-            raise self.fault(name, "an attribute with fields")
-        return Fields(self.owner, value.fields)
+        return Fields(self.owner, self._value_of(name, Record, "an attribute with fields").fields)
 
     def records(self, name: str) -> tuple[Fields, ...]:
         """A list of attributes of the dialect; none where it is missing."""
-        value = self.values.get(name, ())
-        if not isinstance(value, tuple):
-            raise self.fault(name, "a list")
-        return tuple(Fields(self.owner, part.fields) for part in value if isinstance(part, Record))
+        return tuple(Fields(self.owner, part.fields) for part in self._parts(name, "a list") if isinstance(part, Record))
 
     def literal(self, name: str) -> Literal:
         """A dense value."""
+        return self._value_of(name, Literal, "a dense value")
+
+    def _parts(self, name: str, wanted: str) -> tuple[Attribute, ...]:
+        return self._value_of(name, tuple, wanted) if name in self.values else ()
+
+    def _value_of(self, name: str, kind: type[T], wanted: str) -> T:
         value = self.values.get(name)
-        if not isinstance(value, Literal):
-            raise self.fault(name, "a dense value")
+        if not isinstance(value, kind):
+            raise self.fault(name, wanted)
         return value
 
 

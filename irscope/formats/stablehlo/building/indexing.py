@@ -3,10 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.formats.stablehlo.building.direct import Direct, alone, directly, inferred
 from irscope.formats.stablehlo.building.fields import Fields
-from irscope.formats.stablehlo.building.reduction import region
-from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.formats.stablehlo.building.work import Work, builds, primitive
 from irscope.graph import Node
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
@@ -15,50 +13,33 @@ from irscope.ops.faults import TypeFault
 def gather_attrs(fields: Fields, slice_sizes: tuple[int, ...]) -> dict[str, Any]:
     """The attributes of a gather in HLO, which omits batching dimensions where there are none."""
     numbers = fields.record("dimension_numbers")
-    attrs: dict[str, Any] = {
-        "offset_dims": numbers.ints("offset_dims", ()), "collapsed_slice_dims": numbers.ints("collapsed_slice_dims", ()),
-        "start_index_map": numbers.ints("start_index_map", ()), "index_vector_dim": numbers.integer("index_vector_dim", 0),
-        "slice_sizes": slice_sizes}
-    for name in ("operand_batching_dims", "start_indices_batching_dims"):
-        if dims := numbers.ints(name, ()):
-            attrs[name] = dims
-    if fields.flag("indices_are_sorted"):
-        attrs["indices_are_sorted"] = True
-    return attrs
+    return {
+        **_lists(numbers, "offset_dims", "collapsed_slice_dims", "start_index_map"),
+        "index_vector_dim": numbers.integer("index_vector_dim", 0), "slice_sizes": slice_sizes,
+        **numbers.nonempty("operand_batching_dims", "start_indices_batching_dims"), **fields.true_flags("indices_are_sorted")}
 
 
-@builds("gather mhlo.gather")
-def _gather(work: Work) -> None:
-    work.count(2)
-    work.emit(hlo.gather, gather_attrs(work.fields, work.fields.ints("slice_sizes")))
+def _lists(numbers: Fields, *names: str) -> dict[str, tuple[int, ...]]:
+    return {name: numbers.ints(name, ()) for name in names}
 
 
-def _direct_gather(fields: Fields, applied: str) -> Direct:
-    attrs = gather_attrs(fields, fields.ints("slice_sizes"))
-    return alone(hlo.gather, attrs, inferred(hlo.gather, attrs))
+primitive("gather", hlo.gather, lambda fields: gather_attrs(fields, fields.ints("slice_sizes")), 2,
+          "dimension_numbers slice_sizes indices_are_sorted")
 
 
-directly("gather", "dimension_numbers slice_sizes indices_are_sorted", _direct_gather)
-
-
-@builds("scatter mhlo.scatter")
+@builds("scatter")
 def _scatter(work: Work) -> None:
     fields = work.fields
     numbers = fields.record("scatter_dimension_numbers")
-    attrs: dict[str, Any] = {
-        "update_window_dims": numbers.ints("update_window_dims", ()), "inserted_window_dims": numbers.ints("inserted_window_dims", ()),
-        "scatter_dims_to_operand_dims": numbers.ints("scatter_dims_to_operand_dims", ()),
-        "index_vector_dim": numbers.integer("index_vector_dim", 0)}
-    for name in ("input_batching_dims", "scatter_indices_batching_dims"):
-        if dims := numbers.ints(name, ()):
-            attrs[name] = dims
-    for name in ("indices_are_sorted", "unique_indices"):
-        if fields.flag(name):
-            attrs[name] = True
-    work.emit(hlo.scatter, attrs, None, [region(work)])
+    attrs = {
+        **_lists(numbers, "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims"),
+        "index_vector_dim": numbers.integer("index_vector_dim", 0),
+        **numbers.nonempty("input_batching_dims", "scatter_indices_batching_dims"),
+        **fields.true_flags("indices_are_sorted", "unique_indices")}
+    work.emit(hlo.scatter, attrs, None, [work.region()])
 
 
-@builds("torch_index_select mhlo.torch_index_select")
+@builds("torch_index_select")
 def _torch_index_select(work: Work) -> None:
     """The slices of an operand along ``dim``, by index, the first ``batch_dims`` dimensions together."""
     work.count(2)
@@ -82,5 +63,3 @@ def _torch_index_select(work: Work) -> None:
     attrs = {"offset_dims": before + after, "collapsed_slice_dims": collapsed, "start_index_map": collapsed, "index_vector_dim": vector,
              "slice_sizes": sizes}
     work.emit(hlo.gather, attrs, [work.operands[0], picked])
-
-

@@ -3,21 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irscope.formats.families import import_families
 from irscope.formats.faults import Fault, Faults, Span
-from irscope.formats.stablehlo.building import (
-    chlo,
-    contraction,
-    control,
-    custom,
-    dynamic,
-    elementwise,
-    indexing,
-    mathematics,
-    movement,
-    reduction,
-    sharding,
-    transfer,
-)
 from irscope.formats.stablehlo.building.alike import Alike, alike
 from irscope.formats.stablehlo.building.faults import OPERATION_TYPE, RECURSION, RETURN_TYPE, UNKNOWN_CALLEE, UNSUPPORTED
 from irscope.formats.stablehlo.building.names import body_name, module_attributes, region_name
@@ -26,6 +13,7 @@ from irscope.formats.stablehlo.building.quantised import check_not_quantised
 from irscope.formats.stablehlo.building.raw import RawAttributes, raw_of
 from irscope.formats.stablehlo.building.regions import INSIDE, scalars
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
+from irscope.formats.stablehlo.building.sharding import read_mesh
 from irscope.formats.stablehlo.building.work import BUILDERS, UnknownCallee, Unsupported, Work
 from irscope.formats.stablehlo.dialect import STABLEHLO
 from irscope.formats.stablehlo.lexer import VALUE
@@ -39,8 +27,7 @@ from irscope.ops.shapes import fits
 from irscope.source import SourceText, did_you_mean
 from irscope.source.budget import tick
 
-FAMILIES = (chlo, contraction, control, custom, dynamic, elementwise, indexing, mathematics, movement, reduction, sharding, transfer)
-"""The modules whose import fills the table of builders."""
+import_families("irscope.formats.stablehlo.building")  # they fill the table of builders
 RETURNS = frozenset(("func.return", "stablehlo.return", "mhlo.return", "sdy.return"))
 CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant"))
 UNDEFINED = Op("undefined", effect=Effect.CONTROL, known=False)
@@ -82,7 +69,7 @@ class _Program:
         """Build all functions, and choose the entry: ``main``, or the first public function."""
         for operation in self.parsed.operations:
             if operation.name == "sdy.mesh":
-                sharding.read_mesh(operation, self.meshes)
+                read_mesh(operation, self.meshes)
         for name in callees_first(self.parsed.functions):
             function = self.parsed.functions[name]
             self._function(function)
@@ -271,8 +258,7 @@ class _Program:
         return self.constants.get(value) if not isinstance(value, Node) else value if value.op is hlo.constant else None
 
     def open(self, operation: Operation, number: int) -> Scope:
-        scope = Scope(region_name(self.function, operation, number), operation.begin)
-        return scope
+        return Scope(region_name(self.function, operation, number), operation.begin)
 
     def close(self, scope: Scope, region: Region) -> list[Node]:
         return self._block(scope, region.body) or []

@@ -4,26 +4,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irscope.formats.stablehlo.building.direct import Direct, Link, Made, alone, constant, directly, directly_alone, inferred
-from irscope.formats.stablehlo.building.fields import Fields
-from irscope.formats.stablehlo.building.work import Work, builds, declare
+from irscope.formats.stablehlo.building.direct import Direct, Link, Made, constant, directly, directly_alone, directly_inferred, inferred
+from irscope.formats.stablehlo.building.fields import Fields, Ints
+from irscope.formats.stablehlo.building.work import Work, builds, primitive
 from irscope.graph import NO_ATTRS, Node, TensorType
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import plain
 
-
-@builds("constant mhlo.constant chlo.constant")
-def _constant(work: Work) -> None:
-    literal = work.fields.literal("value")
-    work.emit(hlo.constant, {"literal": literal})
+primitive("constant chlo.constant", hlo.constant, lambda fields: {"literal": fields.literal("value")})
 
 
-@builds("iota mhlo.iota")
-def _iota(work: Work) -> None:
-    iota(work)
-
-
+@builds("iota")
 def iota(work: Work) -> None:
     """An iota along one of several dimensions is a broadcast of one along its only dimension, as jaxlib translates it."""
     dimension, result = work.fields.integer("iota_dimension"), work.result_array()
@@ -34,7 +26,7 @@ def iota(work: Work) -> None:
     work.emit(hlo.broadcast, {"dimensions": (dimension,)}, [line])
 
 
-@builds("broadcast_in_dim mhlo.broadcast_in_dim")
+@builds("broadcast_in_dim")
 def _broadcast_in_dim(work: Work) -> None:
     work.count(1)
     dimensions = work.fields.ints("broadcast_dimensions")
@@ -91,7 +83,7 @@ def stretch(operand: TensorType, result: TensorType, dimensions: tuple[int, ...]
             Link(hlo.reshape, operand.with_shape(tuple(sizes[d] for d in left)), NO_ATTRS)), left
 
 
-@builds("broadcast mhlo.broadcast")
+@builds("broadcast")
 def _broadcast(work: Work) -> None:
     """The old form: new dimensions in front."""
     work.count(1)
@@ -99,40 +91,57 @@ def _broadcast(work: Work) -> None:
     work.emit(hlo.broadcast, {"dimensions": tuple(range(added, added + rank))})
 
 
-@builds("reshape mhlo.reshape")
-def _reshape(work: Work) -> None:
-    work.count(1)
-    work.emit(hlo.reshape)
+def _dimension(fields: Fields) -> dict[str, Ints]:
+    return {"dimensions": (fields.integer("dimension"),)}
 
 
-@builds("transpose mhlo.transpose")
-def _transpose(work: Work) -> None:
-    work.emit(hlo.transpose, {"dimensions": work.fields.ints("permutation")})
+primitive("reshape", hlo.reshape, None, 1)
+primitive("transpose", hlo.transpose, lambda fields: {"dimensions": fields.ints("permutation")})
+primitive("reverse", hlo.reverse, lambda fields: {"dimensions": fields.ints("dimensions")}, direct="dimensions")
+primitive("dynamic_slice mhlo.dynamic-slice", hlo.dynamic_slice, lambda fields: {"dynamic_slice_sizes": fields.ints("slice_sizes")},
+          direct="slice_sizes")
+primitive("dynamic_update_slice", hlo.dynamic_update_slice, direct="")
+primitive("get_dimension_size", hlo.get_dimension_size, _dimension)
+primitive("set_dimension_size", hlo.set_dimension_size, _dimension)
+primitive("partition_id", hlo.partition_id)
+primitive("replica_id", hlo.replica_id)
 
 
-@builds("reverse mhlo.reverse")
-def _reverse(work: Work) -> None:
-    work.emit(hlo.reverse, {"dimensions": work.fields.ints("dimensions")})
-
-
-@builds("concatenate mhlo.concatenate")
+@builds("concatenate")
 def _concatenate(work: Work) -> None:
-    dimension = work.fields.integer("dimension")
+    attrs = _dimension(work.fields)
+    dimension, = attrs["dimensions"]
     if not 0 <= dimension < work.array().rank:
         raise TypeFault(f"dimension {dimension} of '{work.operation.name}' is out of range for rank {work.array().rank}")
-    work.emit(hlo.concatenate, {"dimensions": (dimension,)})
+    work.emit(hlo.concatenate, attrs)
 
 
-@builds("slice mhlo.slice")
+directly_inferred("concatenate", "dimension", hlo.concatenate, _dimension)
+RANGES = ("start_indices", "limit_indices", "strides")
+PADDING = ("edge_padding_low", "edge_padding_high", "interior_padding")
+
+
+def _rows(fields: Fields, name: str, columns: Sequence[str]) -> dict[str, tuple[Ints, ...]]:
+    """An attribute with a row for each dimension, of lists with an integer for each. Raises TypeFault where they differ in length."""
+    lists = [fields.ints(column) for column in columns]
+    if len(set(map(len, lists))) != 1:
+        raise TypeFault(f"{', '.join(columns)} of '{fields.owner}' must have the same length")
+    return {name: tuple(zip(*lists, strict=True))}
+
+
+@builds("slice")
 def _slice(work: Work) -> None:
     fields, rank = work.fields, work.array().rank
-    ranges = [fields.ints(name) for name in ("start_indices", "limit_indices", "strides")]
-    if any(len(each) != rank for each in ranges):
+    if any(len(fields.ints(name)) != rank for name in RANGES):
         raise TypeFault(f"'{work.operation.name}' op needs a start, a limit and a stride for each of {rank} dimensions")
-    work.emit(hlo.slice, {"slice": tuple(zip(*ranges, strict=True))})
+    work.emit(hlo.slice, _rows(fields, "slice", RANGES))
 
 
-@builds("pad mhlo.pad")
+directly_inferred("slice", " ".join(RANGES), hlo.slice, lambda fields: _rows(fields, "slice", RANGES))
+directly_inferred("pad", " ".join(PADDING), hlo.pad, lambda fields: _rows(fields, "padding", PADDING))
+
+
+@builds("pad")
 def _pad(work: Work) -> None:
     fields = work.fields
     low, high = fields.ints("edge_padding_low"), fields.ints("edge_padding_high")
@@ -142,33 +151,9 @@ def _pad(work: Work) -> None:
     work.emit(hlo.pad, {"padding": tuple(zip(low, high, interior, strict=True))})
 
 
-@builds("dynamic_slice mhlo.dynamic_slice mhlo.dynamic-slice")
-def _dynamic_slice(work: Work) -> None:
-    work.emit(hlo.dynamic_slice, {"dynamic_slice_sizes": work.fields.ints("slice_sizes")})
-
-
-@builds("dynamic_update_slice mhlo.dynamic_update_slice")
-def _dynamic_update_slice(work: Work) -> None:
-    work.emit(hlo.dynamic_update_slice)
-
-
-@builds("get_dimension_size mhlo.get_dimension_size")
-def _get_dimension_size(work: Work) -> None:
-    work.emit(hlo.get_dimension_size, {"dimensions": (work.fields.integer("dimension"),)})
-
-
-@builds("set_dimension_size mhlo.set_dimension_size")
-def _set_dimension_size(work: Work) -> None:
-    work.emit(hlo.set_dimension_size, {"dimensions": (work.fields.integer("dimension"),)})
-
-
-declare("partition_id mhlo.partition_id", lambda work: work.emit(hlo.partition_id))
-declare("replica_id mhlo.replica_id", lambda work: work.emit(hlo.replica_id))
-
-
 def _direct_constant(fields: Fields, applied: str) -> Direct:
     literal = fields.literal("value")
-    return alone(*constant(literal), lambda types, result: not types and literal.type is result)
+    return Direct(Made(*constant(literal)), lambda types, result: not types and literal.type is result)
 
 
 def _direct_broadcast(fields: Fields, applied: str) -> Direct | None:
@@ -209,33 +194,7 @@ def _direct_transpose(fields: Fields, applied: str) -> Direct | None:
     def fits(types: Sequence[TensorType], result: TensorType) -> bool:
         return len(types) == 1 and types[0].dtype is result.dtype and types[0].rank == len(permutation) \
             and result.shape == tuple([types[0].shape[d] for d in permutation])
-    return alone(hlo.transpose, {"dimensions": permutation}, fits)
-
-
-def _direct_reverse(fields: Fields, applied: str) -> Direct:
-    attrs = {"dimensions": fields.ints("dimensions")}
-    return alone(hlo.reverse, attrs, inferred(hlo.reverse, attrs))
-
-
-def _direct_concatenate(fields: Fields, applied: str) -> Direct:
-    attrs = {"dimensions": (fields.integer("dimension"),)}
-    return alone(hlo.concatenate, attrs, inferred(hlo.concatenate, attrs))
-
-
-def _direct_slice(fields: Fields, applied: str) -> Direct | None:
-    start, limit, strides = (fields.ints(name) for name in ("start_indices", "limit_indices", "strides"))
-    if not len(start) == len(limit) == len(strides):
-        return None
-    attrs = {"slice": tuple(zip(start, limit, strides, strict=True))}
-    return alone(hlo.slice, attrs, inferred(hlo.slice, attrs))
-
-
-def _direct_pad(fields: Fields, applied: str) -> Direct | None:
-    low, high, interior = (fields.ints(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
-    if not len(low) == len(high) == len(interior):
-        return None
-    attrs = {"padding": tuple(zip(low, high, interior, strict=True))}
-    return alone(hlo.pad, attrs, inferred(hlo.pad, attrs))
+    return Direct(Made(hlo.transpose, {"dimensions": permutation}), fits)
 
 
 def _direct_iota(fields: Fields, applied: str) -> Direct:
@@ -256,19 +215,8 @@ def _direct_iota(fields: Fields, applied: str) -> Direct:
 _counts = inferred(hlo.iota, {"iota_dimension": 0})
 
 
-def _direct_dynamic_slice(fields: Fields, applied: str) -> Direct:
-    attrs = {"dynamic_slice_sizes": fields.ints("slice_sizes")}
-    return alone(hlo.dynamic_slice, attrs, inferred(hlo.dynamic_slice, attrs))
-
-
 directly("constant", "value", _direct_constant)
 directly("broadcast_in_dim", "broadcast_dimensions", _direct_broadcast)
 directly_alone("reshape", hlo.reshape, _reshapes)
 directly("transpose", "permutation", _direct_transpose)
-directly("reverse", "dimensions", _direct_reverse)
-directly("concatenate", "dimension", _direct_concatenate)
-directly("slice", "start_indices limit_indices strides", _direct_slice)
-directly("pad", "edge_padding_low edge_padding_high interior_padding", _direct_pad)
 directly("iota", "iota_dimension", _direct_iota)
-directly("dynamic_slice", "slice_sizes", _direct_dynamic_slice)
-directly_alone("dynamic_update_slice", hlo.dynamic_update_slice, inferred(hlo.dynamic_update_slice, NO_ATTRS))

@@ -6,28 +6,13 @@ from collections.abc import Iterator, Mapping
 from irscope.formats.stablehlo.attributes import Symbol
 from irscope.formats.stablehlo.operations import Block, Function, Operation, nested
 from irscope.graph import Node
+from irscope.graph.walk import post_order
 
 
 def callees_first(functions: Mapping[str, Function]) -> list[str]:
     """The functions, each after those that it calls."""
-    calls = {name: list(dict.fromkeys(_called(function))) for name, function in functions.items()}
-    order: list[str] = []
-    entered: set[str] = set()
-    for start in calls:
-        stack: list[tuple[str, Iterator[str]]] = []
-        if start not in entered:
-            entered.add(start)
-            stack.append((start, iter(calls[start])))
-        while stack:
-            name, todo = stack[-1]
-            callee = next((c for c in todo if c in calls and c not in entered), None)
-            if callee is None:
-                order.append(name)
-                stack.pop()
-            else:
-                entered.add(callee)
-                stack.append((callee, iter(calls[callee])))
-    return order
+    calls = {name: [callee for callee in dict.fromkeys(_called(function)) if callee in functions] for name, function in functions.items()}
+    return post_order(calls, calls.__getitem__)
 
 
 def inner_first(body: Block) -> Iterator[Operation | Node]:

@@ -2,34 +2,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from irscope.formats.stablehlo.building.direct import Direct, Made, directly, operator, takes
 from irscope.formats.stablehlo.building.fields import Fields
-from irscope.formats.stablehlo.building.work import Work, builds
+from irscope.formats.stablehlo.building.work import Work, builds, declare
 from irscope.graph import Graph, TensorType
 from irscope.ops import hlo
 from irscope.ops.attrs import Window
 from irscope.ops.faults import TypeFault
 
 
-def region(work: Work, number: int = 0) -> Graph:
-    """The graph of a region. Raises TypeFault where the operation has none."""
-    if number >= len(work.bodies):
-        raise TypeFault(f"'{work.operation.name}' op needs a region {number}")
-    return work.bodies[number]
-
-
-def _returns(work: Work, graph: Graph, count: int) -> None:
+def _region_of(work: Work, count: int) -> list[Graph]:
+    """The region of an operation, which must take so many arguments."""
+    graph = work.region()
     if len(graph.params) != count:
         raise TypeFault(f"the region of '{work.operation.name}' takes {len(graph.params)} arguments, but must take {count}")
+    return [graph]
 
 
-@builds("reduce mhlo.reduce")
+@builds("reduce")
 def _reduce(work: Work) -> None:
-    graph = region(work)
-    _returns(work, graph, len(work.operands))
-    work.emit(hlo.reduce, {"dimensions": work.fields.ints("dimensions")}, None, [graph])
+    graphs = _region_of(work, len(work.operands))
+    work.emit(hlo.reduce, {"dimensions": work.fields.ints("dimensions")}, None, graphs)
 
 
 def _direct_reduce(fields: Fields, applied: str) -> Direct | None:
@@ -51,46 +45,40 @@ def _direct_reduce(fields: Fields, applied: str) -> Direct | None:
 directly("reduce", "dimensions", _direct_reduce)
 
 
-def window_of(fields: Fields, size: tuple[int, ...]) -> Window:
-    """The window of ``reduce_window`` and ``select_and_scatter``."""
+def window_of(fields: Fields, size: tuple[int, ...], dilations: tuple[str, str] = ("base_dilations", "window_dilations"),
+              reversal: tuple[bool, ...] | None = None) -> Window:
+    """The window of an operation, over dimensions of this size; ``dilations`` are the names of those of the array and of the window."""
     n, one = len(size), (1,) * len(size)
-    window = Window.make(size, fields.ints("window_strides", one), fields.pairs("padding") or ((0, 0),) * n,
-                         fields.ints("base_dilations", one), fields.ints("window_dilations", one))
-    if not all(len(part) == n for part in (window.stride, window.pad_low, window.lhs_dilate, window.rhs_dilate)):
+    base, window = (fields.ints(name, one) for name in dilations)
+    made = Window.make(size, fields.ints("window_strides", one), fields.pairs("padding") or ((0, 0),) * n, base, window, reversal)
+    if not all(len(part) == n for part in (made.stride, made.pad_low, made.lhs_dilate, made.rhs_dilate, made.rhs_reversal)):
         raise TypeFault(f"the window of '{fields.owner}' must have {n} dimensions")
-    return window
+    return made
 
 
-@builds("reduce_window mhlo.reduce_window")
+@builds("reduce_window")
 def _reduce_window(work: Work) -> None:
-    graph = region(work)
-    _returns(work, graph, len(work.operands))
-    work.emit(hlo.reduce_window, {"window": window_of(work.fields, work.fields.ints("window_dimensions"))}, None, [graph])
+    graphs = _region_of(work, len(work.operands))
+    work.emit(hlo.reduce_window, {"window": window_of(work.fields, work.fields.ints("window_dimensions"))}, None, graphs)
 
 
-@builds("select_and_scatter mhlo.select_and_scatter")
+@builds("select_and_scatter")
 def _select_and_scatter(work: Work) -> None:
     work.count(3)
     rank = work.array().rank
     window = window_of(work.fields, work.fields.ints("window_dimensions", (1,) * rank))
-    work.emit(hlo.select_and_scatter, {"window": window}, None, [region(work), region(work, 1)])
+    work.emit(hlo.select_and_scatter, {"window": window}, None, [work.region(), work.region(1)])
 
 
-@builds("map mhlo.map")
-def _map(work: Work) -> None:
-    work.emit(hlo.map, {"dimensions": work.fields.ints("dimensions")}, None, [region(work)])
+declare("map", lambda work: work.emit(hlo.map, {"dimensions": work.fields.ints("dimensions")}, None, [work.region()]))
 
 
-@builds("sort mhlo.sort")
+@builds("sort")
 def _sort(work: Work) -> None:
     fields, rank = work.fields, work.array().rank
     dimension = fields.integer("dimension", -1)
-    attrs: dict[str, Any] = {"dimensions": (dimension + rank if dimension < 0 else dimension,)}
-    if fields.flag("is_stable"):
-        attrs["is_stable"] = True
-    graph = region(work)
-    _returns(work, graph, 2 * len(work.operands))
-    work.emit(hlo.sort, attrs, None, [graph])
+    attrs = {"dimensions": (dimension + rank if dimension < 0 else dimension,), **fields.true_flags("is_stable")}
+    work.emit(hlo.sort, attrs, None, _region_of(work, 2 * len(work.operands)))
 
 
 @builds("chlo.top_k mhlo.topk")

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from irscope.formats.stablehlo.operations import Block, Defined, Operation, Region, Value
-from irscope.graph import NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
+from irscope.formats.stablehlo.operations import Block, Defined, Operation, Region
+from irscope.graph import NO_ATTRS, Graph, Node, Op, TupleType, Type
 from irscope.ops import hlo
 from irscope.source.budget import tick
 
@@ -136,8 +136,3 @@ def result_type(operation: Operation) -> Type:
     """The type of the results: of one by itself, of any other number as a tuple."""
     results = operation.results
     return results[0].type if len(results) == 1 else TupleType(tuple(r.type for r in results))
-
-
-def array_of(value: Node | Value) -> TensorType | None:
-    """The type of a value that is an array."""
-    return value.type if isinstance(value.type, TensorType) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, MutableMapping
 
-from irscope.formats.stablehlo.building.reduction import region
 from irscope.formats.stablehlo.building.text import text_of
 from irscope.formats.stablehlo.building.work import Work, builds
 from irscope.formats.stablehlo.operations import Operation
@@ -28,7 +27,7 @@ def read_mesh(operation: Operation, meshes: MutableMapping[str, Mapping[str, int
 @builds("sdy.manual_computation")
 def _manual_computation(work: Work) -> None:
     """Custom calls cut the operands into shards and join the results; between them, a call of the region."""
-    body = region(work)
+    body = work.region()
     if len(body.params) != len(work.operands):
         raise TypeFault(f"'{work.operation.name}' has {len(work.operands)} operands, but its region takes {len(body.params)} arguments")
     operands = [_boundary(work, x, param.type) for x, param in zip(work.operands, body.params, strict=True)]

@@ -6,10 +6,11 @@ from math import prod
 from typing import Any
 
 from irscope.formats.hlo.devices import MeshAxis, ReplicaGroups
+from irscope.formats.hlo.spelling import spell
 from irscope.formats.stablehlo.attributes import Record
-from irscope.formats.stablehlo.building.reduction import region
+from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.text import text_of
-from irscope.formats.stablehlo.building.work import Unsupported, Work, builds
+from irscope.formats.stablehlo.building.work import Unsupported, Work, builds, declare, primitive
 from irscope.graph import TOKEN, Node, TensorType, TupleType, Type
 from irscope.graph.dtypes import U32
 from irscope.ops import hlo
@@ -21,19 +22,17 @@ SUB_AXIS = re.compile(r"\((\d{1,9})\)(\d{1,9})")
 def collective(work: Work) -> dict[str, Any]:
     """The attributes that all collectives have: groups, channel, numbering of the devices."""
     fields = work.fields
-    attrs: dict[str, Any] = {}
-    if "replica_groups" in fields:
-        attrs["replica_groups"] = _groups(work)
-    channel = _channel(work)
-    if channel:
-        attrs["channel_id"] = channel
-    if fields.flag("use_global_device_ids"):
-        attrs["use_global_device_ids"] = True
-    return attrs
+    groups = {"replica_groups": _groups(work)} if "replica_groups" in fields else {}
+    return {**groups, **_channel_id(fields), **fields.true_flags("use_global_device_ids")}
 
 
-def _channel(work: Work) -> int:
-    return work.fields.record("channel_handle").integer("handle", 0) if "channel_handle" in work.fields else 0
+def _channel(fields: Fields) -> int:
+    return fields.record("channel_handle").integer("handle", 0) if "channel_handle" in fields else 0
+
+
+def _channel_id(fields: Fields) -> dict[str, int]:
+    """The channel, where there is one."""
+    return {"channel_id": channel} if (channel := _channel(fields)) else {}
 
 
 def _groups(work: Work) -> ReplicaGroups:
@@ -42,7 +41,7 @@ def _groups(work: Work) -> ReplicaGroups:
         return _mesh_groups(work)
     rows = work.fields.rows("replica_groups")
     listed = tuple(tuple(device for device in row if device >= 0) for row in rows)
-    return ReplicaGroups("{" + ",".join("{" + ",".join(map(str, row)) + "}" for row in listed) + "}", listed)
+    return ReplicaGroups(spell("intlists", listed), listed)
 
 
 def _mesh_groups(work: Work) -> ReplicaGroups:
@@ -62,39 +61,21 @@ def _mesh_groups(work: Work) -> ReplicaGroups:
     return ReplicaGroups(f"mesh[{mesh}] {{{', '.join(shown)}}}", mesh=tuple(sizes.values()), axes=tuple(axes))
 
 
-@builds("all_reduce mhlo.all_reduce")
-def _all_reduce(work: Work) -> None:
-    work.emit(hlo.all_reduce, collective(work), None, [region(work)])
-
-
-@builds("cross-replica-sum mhlo.cross-replica-sum")
+@builds("cross-replica-sum")
 def _cross_replica_sum(work: Work) -> None:
     raise Unsupported("cross-replica-sum has no equivalent", "write it as all_reduce")
 
 
-@builds("all_gather mhlo.all_gather")
-def _all_gather(work: Work) -> None:
-    work.emit(hlo.all_gather, {"dimensions": (work.fields.integer("all_gather_dim"),), **collective(work)})
+declare("all_reduce", lambda work: work.emit(hlo.all_reduce, collective(work), None, [work.region()]))
+declare("all_gather", lambda work: work.emit(hlo.all_gather, {"dimensions": (work.fields.integer("all_gather_dim"),), **collective(work)}))
+declare("reduce_scatter", lambda work: work.emit(
+    hlo.reduce_scatter, {"dimensions": (work.fields.integer("scatter_dimension"),), **collective(work)}, None, [work.region()]))
+declare("collective_broadcast", lambda work: work.emit(hlo.collective_broadcast, collective(work)))
+primitive("collective_permute", hlo.collective_permute, lambda fields: {
+    "source_target_pairs": fields.pairs("source_target_pairs"), **_channel_id(fields)})
 
 
-@builds("reduce_scatter mhlo.reduce_scatter")
-def _reduce_scatter(work: Work) -> None:
-    work.emit(hlo.reduce_scatter, {"dimensions": (work.fields.integer("scatter_dimension"),), **collective(work)}, None, [region(work)])
-
-
-@builds("collective_permute mhlo.collective_permute")
-def _collective_permute(work: Work) -> None:
-    channel = _channel(work)
-    attrs: dict[str, Any] = {"source_target_pairs": work.fields.pairs("source_target_pairs")}
-    work.emit(hlo.collective_permute, {**attrs, "channel_id": channel} if channel else attrs)
-
-
-@builds("collective_broadcast mhlo.collective_broadcast")
-def _collective_broadcast(work: Work) -> None:
-    work.emit(hlo.collective_broadcast, collective(work))
-
-
-@builds("all_to_all mhlo.all_to_all")
+@builds("all_to_all")
 def _all_to_all(work: Work) -> None:
     """XLA's all-to-all exchanges along one dimension; where the parts are joined along another, a transpose moves them there."""
     fields, attrs = work.fields, collective(work)
@@ -125,15 +106,8 @@ def _all_to_all(work: Work) -> None:
 
 # ---- tokens
 
-@builds("create_token mhlo.create_token")
-def _create_token(work: Work) -> None:
-    work.count(0)
-    work.emit(hlo.after_all)
-
-
-@builds("after_all mhlo.after_all")
-def _after_all(work: Work) -> None:
-    work.emit(hlo.after_all)
+primitive("create_token", hlo.after_all, None, 0)
+primitive("after_all", hlo.after_all)
 
 
 def _data(work: Work) -> list[Node]:
@@ -143,40 +117,40 @@ def _data(work: Work) -> list[Node]:
     return work.operands[:-1]
 
 
-@builds("infeed mhlo.infeed")
+def _config(fields: Fields, name: str) -> dict[str, str]:
+    return {name: config} if (config := fields.text(name, "")) else {}
+
+
+@builds("infeed")
 def _infeed(work: Work) -> None:
     """Data of a tuple type, and a token."""
     work.count(1)
     *data, token = work.types or [TOKEN]
     type = TupleType((TupleType(tuple(data)), token))
-    attrs = {"infeed_config": config} if (config := work.fields.text("infeed_config", "")) else {}
-    node = work.add(hlo.infeed, work.operands, attrs, type=type)
+    node = work.add(hlo.infeed, work.operands, _config(work.fields, "infeed_config"), type=type)
     inner = work.scope.part(node, 0)
     work.give(*work.scope.parts(inner, [result.name for result in work.operation.results[:-1]]),
               work.scope.part(node, 1, work.operation.results[-1].name))
 
 
-@builds("outfeed mhlo.outfeed")
+@builds("outfeed")
 def _outfeed(work: Work) -> None:
     data = work.scope.tuple(_data(work))
-    config = work.fields.text("outfeed_config", "")
-    attrs: dict[str, Any] = {"outfeed_shape": data.type, **({"outfeed_config": config} if config else {})}
-    work.emit(hlo.outfeed, attrs, [data, work.operands[-1]])
+    work.emit(hlo.outfeed, {"outfeed_shape": data.type, **_config(work.fields, "outfeed_config")}, [data, work.operands[-1]])
 
 
 def _transfer(work: Work) -> dict[str, Any]:
-    attrs: dict[str, Any] = {"channel_id": _channel(work)}
-    return {**attrs, "is_host_transfer": True} if work.fields.flag("is_host_transfer") else attrs
+    return {"channel_id": _channel(work.fields), **work.fields.true_flags("is_host_transfer")}
 
 
-@builds("send mhlo.send")
+@builds("send")
 def _send(work: Work) -> None:
     data, attrs = work.scope.together(_data(work)), _transfer(work)
     started = TupleType((data.type, TensorType(U32, ()), TOKEN))
     work.emit(hlo.send_done, attrs, [work.step(hlo.send, [data, work.operands[-1]], started, attrs)])
 
 
-@builds("recv mhlo.recv")
+@builds("recv")
 def _recv(work: Work) -> None:
     work.count(1)
     attrs, (*data, _) = _transfer(work), work.types

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from irscope.formats.faults import Fault
+from irscope.formats.stablehlo.building.direct import Attrs, directly_inferred, full_names
 from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
 from irscope.formats.stablehlo.operations import Operation
@@ -75,6 +76,12 @@ class Work:
             raise TypeFault(f"result {number} of '{self.operation.name}' must be an array")
         return type
 
+    def region(self, number: int = 0) -> Graph:
+        """The graph of a region. Raises TypeFault where the operation has none."""
+        if number >= len(self.bodies):
+            raise TypeFault(f"'{self.operation.name}' op needs a region {number}")
+        return self.bodies[number]
+
     def count(self, *wanted: int) -> None:
         """Check the number of operands."""
         if len(self.operands) not in wanted:
@@ -122,20 +129,29 @@ BUILDERS: dict[str, Build] = {}
 """The function that builds each operation."""
 
 
+def declare(names: str, build: Build) -> None:
+    """Register a function for operations of these names (see :func:`full_names`)."""
+    BUILDERS.update(dict.fromkeys(full_names(names), build))
+
+
 def builds(names: str) -> Callable[[Build], Build]:
-    """Register a function for operations of these names, separated by blanks; those without a dialect are of ``stablehlo``."""
+    """The same for the function that follows."""
     def register(build: Build) -> Build:
-        for name in names.split():
-            BUILDERS[name if "." in name else f"stablehlo.{name}"] = build
+        declare(names, build)
         return build
     return register
 
 
-def declare(names: str, build: Build) -> None:
-    """The same for a function that is made for them."""
-    builds(names)(build)
+def primitive(names: str, op: Op, attrs: Attrs | None = None, count: int | None = None, direct: str | None = None) -> None:
+    """Declare operations that are one node of an operator, with the attributes that ``attrs`` makes of theirs.
 
-
-def plainly(op: Op) -> Build:
-    """An operation that is one node of an operator without attributes."""
-    return lambda work: work.emit(op)
+    ``count`` is the number of operands, where it is checked before the attributes. With ``direct``, lines that have no other attributes
+    become the node as they are read, where the operator's own inference takes their types.
+    """
+    def build(work: Work) -> None:
+        if count is not None:
+            work.count(count)
+        work.emit(op, attrs(work.fields) if attrs is not None else NO_ATTRS)
+    declare(names, build)
+    if direct is not None:
+        directly_inferred(names, direct, op, attrs)

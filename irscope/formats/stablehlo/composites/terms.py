@@ -30,10 +30,13 @@ class Term:
         """A tensor of one value with the type of this one."""
         return Term(self.t, self.t.like(self.node, value))
 
+    def lift(self, other: Term | float) -> Term:
+        """``other`` itself, or a tensor of that value."""
+        return other if isinstance(other, Term) else self.like(other)
+
     def binary(self, name: str, other: Term | float) -> Term:
         """An operator of two operands, by its HLO name."""
-        right = other if isinstance(other, Term) else self.like(other)
-        return Term(self.t, self.t.emit(name, (self.node, right.node)))
+        return Term(self.t, self.t.emit(name, (self.node, self.lift(other).node)))
 
     def unary(self, name: str) -> Term:
         """An operator of one operand, by its HLO name."""
@@ -41,13 +44,11 @@ class Term:
 
     def compare(self, direction: str, other: Term | float) -> Term:
         """A comparison; the result is a predicate."""
-        right = other if isinstance(other, Term) else self.like(other)
-        return Term(self.t, self.t.emit("compare", (self.node, right.node), {"direction": direction}))
+        return Term(self.t, self.t.emit("compare", (self.node, self.lift(other).node), {"direction": direction}))
 
     def where(self, yes: Term, no: Term | float) -> Term:
         """``yes`` where this predicate holds, else ``no``."""
-        other = no if isinstance(no, Term) else yes.like(no)
-        return Term(self.t, self.t.emit("select", (self.node, yes.node, other.node)))
+        return Term(self.t, self.t.emit("select", (self.node, yes.node, yes.lift(no).node)))
 
     def convert(self, dtype: DType) -> Term:
         """The same values as another element type."""

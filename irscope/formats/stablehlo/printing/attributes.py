@@ -2,44 +2,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from irscope.formats.hlo.devices import ReplicaGroups
+from irscope.formats.stablehlo.building.movement import PADDING, RANGES
 from irscope.formats.stablehlo.composites import dynamic
 from irscope.formats.stablehlo.spelling import bracketed, flag, flags, integer, ints, quoted, record, symbol, table, word
 from irscope.graph import Node, Op, TensorType
-from irscope.ops import hlo
-from irscope.ops.attributes import (
-    BatchNorm,
-    Broadcast,
-    Cholesky,
-    Collective,
-    Compare,
-    Concatenate,
-    Convolution,
-    CustomCall,
-    DimensionSize,
-    Dot,
-    DynamicSlice,
-    Elementwise,
-    Fft,
-    Gather,
-    Iota,
-    Map,
-    Pad,
-    Random,
-    Reduce,
-    ReducePrecision,
-    ReduceWindow,
-    Reverse,
-    Scatter,
-    Slice,
-    Sort,
-    TopK,
-    Transfer,
-    Transpose,
-    TriangularSolve,
-)
+from irscope.ops import attributes, hlo
 from irscope.ops.attrs import Window
 from irscope.ops.faults import TypeFault
 
@@ -52,13 +22,13 @@ def _compare(node: Node) -> Texts:
     operand = node.operands[0].type
     dtype = operand.dtype if isinstance(operand, TensorType) else None
     kind = "FLOAT" if dtype is None or dtype.is_float or dtype.is_complex else "SIGNED" if dtype.kind == "int" else "UNSIGNED"
-    given = Compare.of(node)
+    given = attributes.Compare.of(node)
     return {"comparison_direction": word("comparison_direction", given.direction),
             "compare_type": word("comparison_type", given.type or kind)}
 
 
 def _accuracy(node: Node) -> Texts:
-    given = Elementwise.of(node).result_accuracy
+    given = attributes.Elementwise.of(node).result_accuracy
     if given.mode == "default":
         return {}
     fields = [(name, f"{value:.16e}") for name, value in (("atol", given.atol), ("rtol", given.rtol)) if value]
@@ -72,7 +42,7 @@ def _precision(words: Iterable[str]) -> Texts:
 
 
 def _dot(node: Node) -> Texts:
-    given = Dot.of(node)
+    given = attributes.Dot.of(node)
     fields = (("lhs_batching_dimensions", given.lhs_batch_dims), ("rhs_batching_dimensions", given.rhs_batch_dims),
               ("lhs_contracting_dimensions", given.lhs_contracting_dims), ("rhs_contracting_dimensions", given.rhs_contracting_dims))
     found = {"dot_dimension_numbers": record("dot", fields), **_precision(given.operand_precision)}
@@ -94,7 +64,7 @@ def _algorithm(m: re.Match[str]) -> str:
 
 
 def _convolution(node: Node) -> Texts:
-    given = Convolution.of(node)
+    given = attributes.Convolution.of(node)
     dims = str(given.dim_labels)
     lhs, _, rest = dims.partition("_")
     rhs, _, out = rest.partition("->")
@@ -113,7 +83,7 @@ def _padding(window: Window) -> str:
 
 
 def _windowed(node: Node) -> Texts:
-    window = ReduceWindow.of(node).window
+    window = attributes.ReduceWindow.of(node).window
     if any(window.rhs_reversal):
         raise TypeFault("a reversed window has no text in StableHLO")
     found = {"window_dimensions": ints(window.size), "window_strides": ints(window.stride), "padding": _padding(window)}
@@ -123,7 +93,7 @@ def _windowed(node: Node) -> Texts:
 
 
 def _gather(node: Node) -> Texts:
-    given = Gather.of(node)
+    given = attributes.Gather.of(node)
     fields = (("offset_dims", given.offset_dims), ("collapsed_slice_dims", given.collapsed_slice_dims),
               ("operand_batching_dims", given.operand_batching_dims), ("start_indices_batching_dims", given.start_indices_batching_dims),
               ("start_index_map", given.start_index_map), ("index_vector_dim", given.index_vector_dim))
@@ -132,7 +102,7 @@ def _gather(node: Node) -> Texts:
 
 
 def _scatter(node: Node) -> Texts:
-    given = Scatter.of(node)
+    given = attributes.Scatter.of(node)
     fields = (("update_window_dims", given.update_window_dims), ("inserted_window_dims", given.inserted_window_dims),
               ("input_batching_dims", given.input_batching_dims), ("scatter_indices_batching_dims", given.scatter_indices_batching_dims),
               ("scatter_dims_to_operand_dims", given.scatter_dims_to_operand_dims), ("index_vector_dim", given.index_vector_dim))
@@ -140,18 +110,13 @@ def _scatter(node: Node) -> Texts:
             "unique_indices": flag(given.unique_indices)}
 
 
-def _slice(node: Node) -> Texts:
-    starts, limits, strides = zip(*Slice.of(node).slice, strict=True) if Slice.of(node).slice else ((), (), ())
-    return {"start_indices": ints(starts), "limit_indices": ints(limits), "strides": ints(strides)}
-
-
-def _pad(node: Node) -> Texts:
-    low, high, interior = zip(*Pad.of(node).padding, strict=True) if Pad.of(node).padding else ((), (), ())
-    return {"edge_padding_low": ints(low), "edge_padding_high": ints(high), "interior_padding": ints(interior)}
+def _columns(names: Sequence[str], rows: Sequence[Sequence[int]]) -> Texts:
+    """A list for each of three numbers that an attribute has for a dimension."""
+    return {name: ints(column) for name, column in zip(names, zip(*rows, strict=True) if rows else ((), (), ()), strict=True)}
 
 
 def _groups(node: Node) -> Texts:
-    given = Collective.of(node)
+    given = attributes.Collective.of(node)
     groups = given.replica_groups
     listed = groups.groups() if isinstance(groups, ReplicaGroups) else tuple(groups)
     found = {"replica_groups": table(listed, 0)}
@@ -167,7 +132,7 @@ def _channel(handle: int, type: int = 1) -> str:
 
 
 def _all_to_all(node: Node) -> Texts:
-    given, groups = Collective.of(node), Collective.of(node).replica_groups
+    given, groups = attributes.Collective.of(node), attributes.Collective.of(node).replica_groups
     found = _groups(node)
     if given.dimensions:
         listed = groups.groups() if isinstance(groups, ReplicaGroups) else tuple(groups)
@@ -177,21 +142,21 @@ def _all_to_all(node: Node) -> Texts:
 
 
 def _permute(node: Node) -> Texts:
-    given = Collective.of(node)
+    given = attributes.Collective.of(node)
     found = {"source_target_pairs": table(given.source_target_pairs)}
     return found if given.channel_id is None else {**found, "channel_handle": _channel(given.channel_id)}
 
 
 def transfer(node: Node) -> Texts:
     """The attributes of a send or a receive; channels to the host have types of their own, 2 and 3."""
-    given = Transfer.of(node)
+    given = attributes.Transfer.of(node)
     type = 1 if not given.is_host_transfer else 2 if node.op is hlo.send_done else 3
     return {"channel_handle": _channel(given.channel_id or 0, type), "is_host_transfer": flag(given.is_host_transfer)}
 
 
 def custom_call(node: Node, config: str) -> Texts:
     """The attributes of a custom call; ``config`` is its backend configuration as text."""
-    given = CustomCall.of(node)
+    given = attributes.CustomCall.of(node)
     version = {"API_VERSION_STATUS_RETURNING": 2, "API_VERSION_STATUS_RETURNING_UNIFIED": 3, "API_VERSION_TYPED_FFI": 4}
     number = version.get(str(node.attrs.get("api_version", "")), 1)
     found = {"call_target_name": quoted(given.custom_call_target), "api_version": integer(number, "i32")}
@@ -221,20 +186,19 @@ def _layout(type: object) -> str:
 
 
 def _triangular(node: Node) -> Texts:
-    given = TriangularSolve.of(node)
+    given = attributes.TriangularSolve.of(node)
     return {"left_side": flag(given.left_side), "lower": flag(given.lower), "unit_diagonal": flag(given.unit_diagonal),
             "transpose_a": word("transpose", given.transpose_a)}
 
 
 def _batch_norm(node: Node) -> Texts:
-    given = BatchNorm.of(node)
+    given = attributes.BatchNorm.of(node)
     return {"epsilon": f"{given.epsilon:.8e} : f32", "feature_index": integer(given.feature_index)}
 
 
 def _top_k(node: Node) -> Texts:
-    if not TopK.of(node).largest:
-        return {"k": integer(TopK.of(node).k), "largest": "false"}
-    return {"k": integer(TopK.of(node).k)}
+    given = attributes.TopK.of(node)
+    return {"k": integer(given.k), **({} if given.largest else {"largest": "false"})}
 
 
 def _config(name: str) -> Callable[[Node], Texts]:
@@ -243,31 +207,36 @@ def _config(name: str) -> Callable[[Node], Texts]:
 
 SPELLERS: dict[Op, Callable[[Node], Texts]] = {
     hlo.compare: _compare, hlo.dot: _dot, hlo.convolution: _convolution, hlo.reduce_window: _windowed, hlo.select_and_scatter: _windowed,
-    hlo.gather: _gather, hlo.scatter: _scatter, hlo.slice: _slice, hlo.pad: _pad, hlo.all_reduce: _groups, hlo.all_to_all: _all_to_all,
+    hlo.gather: _gather, hlo.scatter: _scatter, hlo.all_reduce: _groups, hlo.all_to_all: _all_to_all,
     hlo.collective_broadcast: _groups, hlo.collective_permute: _permute, hlo.triangular_solve: _triangular,
     hlo.batch_norm_training: _batch_norm, hlo.batch_norm_inference: _batch_norm, hlo.batch_norm_grad: _batch_norm, hlo.topk: _top_k,
     dynamic.GATHER: _gather, dynamic.CONVOLUTION: _convolution,
     **dict.fromkeys(hlo.named("cbrt cosine exponential exponential-minus-one log log-plus-one logistic rsqrt sine sqrt tan tanh"),
                     _accuracy),
     hlo.infeed: _config("infeed_config"), hlo.outfeed: _config("outfeed_config"),
-    **dict.fromkeys((hlo.broadcast, dynamic.BROADCAST), lambda node: {"broadcast_dimensions": ints(Broadcast.of(node).dimensions)}),
-    hlo.transpose: lambda node: {"permutation": ints(Transpose.of(node).dimensions)},
-    hlo.reverse: lambda node: {"dimensions": ints(Reverse.of(node).dimensions)},
-    hlo.concatenate: lambda node: {"dimension": integer(Concatenate.of(node).axis)},
-    hlo.reduce: lambda node: {"dimensions": ints(Reduce.of(node).dimensions)},
-    hlo.map: lambda node: {"dimensions": ints(Map.of(node).dimensions)},
-    hlo.sort: lambda node: {"dimension": integer(Sort.of(node).axis), "is_stable": flag(Sort.of(node).is_stable)},
-    **dict.fromkeys((hlo.iota, dynamic.IOTA), lambda node: {"iota_dimension": integer(Iota.of(node).iota_dimension)}),
-    hlo.dynamic_slice: lambda node: {"slice_sizes": ints(DynamicSlice.of(node).dynamic_slice_sizes)},
-    hlo.get_dimension_size: lambda node: {"dimension": integer(DimensionSize.of(node).axis)},
-    hlo.set_dimension_size: lambda node: {"dimension": integer(DimensionSize.of(node).axis)},
-    hlo.fft: lambda node: {"fft_type": word("fft_type", Fft.of(node).fft_type), "fft_length": ints(Fft.of(node).fft_length)},
-    hlo.cholesky: lambda node: {"lower": flag(Cholesky.of(node).lower)},
-    hlo.reduce_precision: lambda node: {"exponent_bits": integer(ReducePrecision.of(node).exponent_bits, "i32"),
-                                        "mantissa_bits": integer(ReducePrecision.of(node).mantissa_bits, "i32")},
-    hlo.rng_bit_generator: lambda node: {"rng_algorithm": word("rng_algorithm", GENERATORS[Random.of(node).algorithm])},
-    hlo.rng: lambda node: {"rng_distribution": word("rng_distribution", Random.of(node).distribution.removeprefix("rng_").upper())},
-    hlo.all_gather: lambda node: {"all_gather_dim": integer(Collective.of(node).dimensions[0]), **_groups(node)},
-    hlo.reduce_scatter: lambda node: {"scatter_dimension": integer(Collective.of(node).dimensions[0]), **_groups(node)},
+    **dict.fromkeys((hlo.broadcast, dynamic.BROADCAST), lambda node: {
+        "broadcast_dimensions": ints(attributes.Broadcast.of(node).dimensions)}),
+    hlo.slice: lambda node: _columns(RANGES, attributes.Slice.of(node).slice),
+    hlo.pad: lambda node: _columns(PADDING, attributes.Pad.of(node).padding),
+    hlo.transpose: lambda node: {"permutation": ints(attributes.Transpose.of(node).dimensions)},
+    hlo.reverse: lambda node: {"dimensions": ints(attributes.Reverse.of(node).dimensions)},
+    hlo.concatenate: lambda node: {"dimension": integer(attributes.Concatenate.of(node).axis)},
+    hlo.reduce: lambda node: {"dimensions": ints(attributes.Reduce.of(node).dimensions)},
+    hlo.map: lambda node: {"dimensions": ints(attributes.Map.of(node).dimensions)},
+    hlo.sort: lambda node: {"dimension": integer(attributes.Sort.of(node).axis), "is_stable": flag(attributes.Sort.of(node).is_stable)},
+    **dict.fromkeys((hlo.iota, dynamic.IOTA), lambda node: {"iota_dimension": integer(attributes.Iota.of(node).iota_dimension)}),
+    hlo.dynamic_slice: lambda node: {"slice_sizes": ints(attributes.DynamicSlice.of(node).dynamic_slice_sizes)},
+    hlo.get_dimension_size: lambda node: {"dimension": integer(attributes.DimensionSize.of(node).axis)},
+    hlo.set_dimension_size: lambda node: {"dimension": integer(attributes.DimensionSize.of(node).axis)},
+    hlo.fft: lambda node: {"fft_type": word("fft_type", attributes.Fft.of(node).fft_type),
+                           "fft_length": ints(attributes.Fft.of(node).fft_length)},
+    hlo.cholesky: lambda node: {"lower": flag(attributes.Cholesky.of(node).lower)},
+    hlo.reduce_precision: lambda node: {"exponent_bits": integer(attributes.ReducePrecision.of(node).exponent_bits, "i32"),
+                                        "mantissa_bits": integer(attributes.ReducePrecision.of(node).mantissa_bits, "i32")},
+    hlo.rng_bit_generator: lambda node: {"rng_algorithm": word("rng_algorithm", GENERATORS[attributes.Random.of(node).algorithm])},
+    hlo.rng: lambda node: {
+        "rng_distribution": word("rng_distribution", attributes.Random.of(node).distribution.removeprefix("rng_").upper())},
+    hlo.all_gather: lambda node: {"all_gather_dim": integer(attributes.Collective.of(node).dimensions[0]), **_groups(node)},
+    hlo.reduce_scatter: lambda node: {"scatter_dimension": integer(attributes.Collective.of(node).dimensions[0]), **_groups(node)},
 }
 """How the attributes of an operator are written; operators that are not here have none."""

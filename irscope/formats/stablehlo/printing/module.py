@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from irscope.formats.stablehlo.building.elementwise import SAME
 from irscope.formats.stablehlo.printing.attributes import SPELLERS, Texts, custom_call, transfer
 from irscope.formats.stablehlo.printing.names import Leaf, Names, Parts, leaves, operation_name
 from irscope.formats.stablehlo.provenance import StablehloProvenance
@@ -19,9 +20,7 @@ from irscope.source.budget import tick
 
 MAX_NESTING = 60
 """Regions nested deeper are refused: each level costs several calls of Python."""
-SHORT = hlo.named("add and atan2 cbrt ceil cosine count-leading-zeros divide exponential exponential-minus-one floor log log-plus-one "
-                  "logistic maximum minimum multiply negate not or popcnt power remainder round-nearest-afz round-nearest-even rsqrt "
-                  "shift-left shift-right-arithmetic shift-right-logical sign sine sqrt subtract tan tanh xor")
+SHORT = hlo.named(" ".join(SAME).replace("_", "-"))
 """Elementwise operators of one type, printed in the pretty form; the others are printed in the generic form."""
 SEND_RECEIVE = hlo.named("send recv")
 COMPOSITE = re.compile(r'composite\.(name|version)="((?:[^"\\]|\\.)*)"')
