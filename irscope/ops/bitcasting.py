@@ -21,7 +21,7 @@ def _infer(node: Node) -> Type:
     if x.dtype.is_complex != dtype.is_complex:
         raise TypeFault(f"bitcast-convert does not go between complex and real types: {plain(x)} to {dtype}")
     wide, narrow = max(x.dtype.bits, dtype.bits), min(x.dtype.bits, dtype.bits)
-    if wide % narrow:
+    if not narrow or wide % narrow:
         raise TypeFault(f"bitcast-convert of {plain(x)} to {dtype}: {wide} bits are no multiple of {narrow}")
     ratio = wide // narrow
     if x.dtype.bits > dtype.bits:

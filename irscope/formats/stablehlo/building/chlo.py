@@ -46,7 +46,8 @@ def _broadcast(work: Work, x: Node, result: TensorType, dimensions: tuple[int, .
         return x
     lead = result.rank - operand.rank
     to = dimensions if dimensions is not None and len(dimensions) == operand.rank else tuple(range(lead, result.rank))
-    if lead < 0 or len(to) != operand.rank or any(operand.shape[i] not in (1, result.shape[d]) for i, d in enumerate(to)):
+    if lead < 0 or len(to) != operand.rank or any(d not in range(result.rank) or operand.shape[i] not in (1, result.shape[d])
+                                                  for i, d in enumerate(to)):
         raise TypeFault(f"'{work.operation.name}' op cannot broadcast {operand} to {result}")
     kept, left = without_stretched(work, x, result, to)
     return work.step(hlo.broadcast, [kept], operand.with_shape(result.shape), {"dimensions": left})

@@ -97,11 +97,16 @@ def _convolution(work: Work) -> None:
 def _conv_attrs(fields: Fields, kernel: TensorType) -> dict[str, Any]:
     """The attributes of a convolution in HLO. Raises TypeFault where they do not fit the kernel."""
     dims = conv_dims(fields.record("dimension_numbers"))
-    if dims.rhs_spatial and max(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output) >= kernel.rank:
-        raise TypeFault(f"dimension_numbers of '{fields.owner}' do not fit the kernel {kernel}")
+    check_kernel(fields, dims, kernel)
     sizes = kernel.dims()
     window = conv_window(fields, tuple(sizes[i] for i in dims.rhs_spatial))
     return {"dim_labels": dims, **precision(fields), **({"window": window} if window.size else {}), **group_counts(fields)}
+
+
+def check_kernel(fields: Fields, dims: ConvDims, kernel: TensorType) -> None:
+    """Raise TypeFault where a kernel lacks a dimension that a convolution names."""
+    if dims.rhs_spatial and max(*dims.rhs_spatial, dims.rhs_input, dims.rhs_output) >= kernel.rank:
+        raise TypeFault(f"dimension_numbers of '{fields.owner}' do not fit the kernel {kernel}")
 
 
 def group_counts(fields: Fields) -> dict[str, int]:

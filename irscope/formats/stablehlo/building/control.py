@@ -1,9 +1,9 @@
 """Operations that call other computations: loops, branches, functions; tuples and barriers."""
 from __future__ import annotations
 
+from irscope.formats.stablehlo.building.elementwise import check_same
 from irscope.formats.stablehlo.building.text import dictionary_text, text_of
 from irscope.formats.stablehlo.building.work import Work, builds, declare, primitive
-from irscope.graph import TupleType
 from irscope.graph.dtypes import PRED, S32
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
@@ -52,9 +52,8 @@ def _composite(work: Work) -> None:
 
 @builds("optimization_barrier")
 def _optimization_barrier(work: Work) -> None:
+    work.count_results(len(work.operands))
+    for operand, type in zip(work.operands, work.types, strict=True):
+        check_same(work, operand, type)
     whole = work.scope.together(work.operands)
-    node = work.add(hlo.opt_barrier, [whole], type=whole.type)
-    if isinstance(whole.type, TupleType) and len(work.operands) != 1:
-        work.give(*work.scope.parts(node, [result.name for result in work.operation.results]))
-    else:
-        work.give(node)
+    work.give_parts(work.add(hlo.opt_barrier, [whole], type=whole.type))

@@ -1,9 +1,9 @@
 """Operations whose sizes are operands. Where the result has known sizes they are the static operation."""
 from __future__ import annotations
 
-from irscope.formats.stablehlo.building.contraction import conv_dims, conv_window, group_counts, precision
+from irscope.formats.stablehlo.building.contraction import check_kernel, conv_dims, conv_window, group_counts, precision
 from irscope.formats.stablehlo.building.indexing import gather_attrs
-from irscope.formats.stablehlo.building.movement import iota, without_stretched
+from irscope.formats.stablehlo.building.movement import check_broadcast, iota, without_stretched
 from irscope.formats.stablehlo.building.work import Work, builds, primitive
 from irscope.formats.stablehlo.composites import dynamic
 from irscope.ops import hlo
@@ -23,6 +23,7 @@ def _dynamic_broadcast_in_dim(work: Work) -> None:
     work.count(2)
     dimensions, operand, result = work.fields.ints("broadcast_dimensions"), work.array(), work.result_array()
     if operand.is_static and result.is_static:
+        check_broadcast(work, operand, result, dimensions)
         x, kept = without_stretched(work, work.operands[0], result, dimensions)
         work.emit(hlo.broadcast, {"dimensions": kept}, [x])
     else:
@@ -48,5 +49,6 @@ def _dynamic_conv(work: Work) -> None:
     work.count(3)
     fields = work.fields
     dims = conv_dims(fields.record("dimension_numbers"))
+    check_kernel(fields, dims, work.array(1))
     size = tuple(s if isinstance(s, int) else 1 for s in (work.array(1).shape[i] for i in dims.rhs_spatial))
     work.emit(dynamic.CONVOLUTION, {"dim_labels": dims, "window": conv_window(fields, size), **precision(fields), **group_counts(fields)})

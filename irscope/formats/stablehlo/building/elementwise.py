@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from irscope.formats.stablehlo.attributes import Text
 from irscope.formats.stablehlo.building.direct import Direct, Link, Made, all_of_one_type, alone, directly, directly_alone, operator
 from irscope.formats.stablehlo.building.fields import Fields
+from irscope.formats.stablehlo.building.scope import result_type
 from irscope.formats.stablehlo.building.work import Build, Work, declare, primitive
 from irscope.formats.stablehlo.forms import BINARY, FORMS, UNARY
 from irscope.graph import NO_ATTRS, Node, Op, TensorType
@@ -27,10 +28,10 @@ def _same(op: Op, count: int) -> Build:
         operands = work.operands
         if len(operands) != count:
             work.count(count)
-        result = work.operation.results[0].type
+        result = result_type(work.operation)
         for operand in operands:
             if operand.type is not result and operand.type != result:
-                _check(work, operand, result)
+                check_same(work, operand, result)
         work.emit(op, accuracy(work) if "result_accuracy" in work.operation.attributes else NO_ATTRS)
     return build
 
@@ -46,9 +47,11 @@ def accuracy(work: Work) -> dict[str, ResultAccuracy]:
     return {"result_accuracy": ResultAccuracy(word.lower())} if word != "DEFAULT" else {}
 
 
-def _check(work: Work, operand: Node, result: object) -> None:
+def check_same(work: Work, operand: Node, result: object) -> None:
     """Raise TypeFault where an operand has another type than the result; sizes that are unknown agree with all."""
     one, other = operand.type, result
+    if one == other:
+        return
     if isinstance(one, TensorType) and isinstance(other, TensorType) and one.dtype is other.dtype and one.rank == other.rank \
             and not (one.is_static and other.is_static and one.shape != other.shape):
         return

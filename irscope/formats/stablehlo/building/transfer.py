@@ -117,6 +117,13 @@ def _data(work: Work) -> list[Node]:
     return work.operands[:-1]
 
 
+def _received(work: Work) -> list[Type]:
+    """The types of the results before the token."""
+    if not work.types:
+        raise TypeFault(f"'{work.operation.name}' op needs a token as its last result")
+    return work.types[:-1]
+
+
 def _config(fields: Fields, name: str) -> dict[str, str]:
     return {name: config} if (config := fields.text(name, "")) else {}
 
@@ -125,8 +132,7 @@ def _config(fields: Fields, name: str) -> dict[str, str]:
 def _infeed(work: Work) -> None:
     """Data of a tuple type, and a token."""
     work.count(1)
-    *data, token = work.types or [TOKEN]
-    type = TupleType((TupleType(tuple(data)), token))
+    type = TupleType((TupleType(tuple(_received(work))), work.types[-1]))
     node = work.add(hlo.infeed, work.operands, _config(work.fields, "infeed_config"), type=type)
     inner = work.scope.part(node, 0)
     work.give(*work.scope.parts(inner, [result.name for result in work.operation.results[:-1]]),
@@ -153,7 +159,7 @@ def _send(work: Work) -> None:
 @builds("recv")
 def _recv(work: Work) -> None:
     work.count(1)
-    attrs, (*data, _) = _transfer(work), work.types
+    attrs, data = _transfer(work), _received(work)
     inner: Type = data[0] if len(data) == 1 else TupleType(tuple(data))
     start = work.step(hlo.recv, work.operands, TupleType((inner, TensorType(U32, ()), TOKEN)), attrs)
     done = work.add(hlo.recv_done, [start], attrs, type=TupleType((inner, TOKEN)))

@@ -9,7 +9,7 @@ from irscope.formats.stablehlo.building.direct import Attrs, directly_inferred, 
 from irscope.formats.stablehlo.building.fields import Fields
 from irscope.formats.stablehlo.building.scope import Inner, Scope, result_type
 from irscope.formats.stablehlo.operations import Operation
-from irscope.graph import NO_ATTRS, Graph, Node, Op, TensorType, Type
+from irscope.graph import NO_ATTRS, Graph, Node, Op, TensorType, TupleType, Type
 from irscope.ops.faults import TypeFault
 
 
@@ -104,7 +104,8 @@ class Work:
         return self.scope.step(op, operands, type, attrs, bodies)
 
     def give(self, *nodes: Node) -> None:
-        """The nodes are the results."""
+        """The nodes are the results. Raises TypeFault where the text names another number of them."""
+        self.count_results(len(nodes))
         for result, node in zip(self.operation.results, nodes, strict=True):
             self.scope.nodes[result] = node
 
@@ -114,7 +115,14 @@ class Work:
         if len(results) == 1:
             self.scope.nodes[results[0]] = whole
         else:
+            self.count_results(len(whole.type.elements) if isinstance(whole.type, TupleType) else 1)
             self.give(*self.scope.parts(whole, [result.name for result in results]))
+
+    def count_results(self, number: int) -> None:
+        """Check the number of results."""
+        if number != len(self.operation.results):
+            raise TypeFault(f"'{self.operation.name}' op has {number} result{'s' * (number != 1)}, but "
+                            f"{len(self.operation.results)} are declared")
 
     def emit(self, op: Op, attrs: Mapping[str, Any] = NO_ATTRS, operands: Sequence[Node] | None = None,
              bodies: Sequence[Graph] = ()) -> Node:
