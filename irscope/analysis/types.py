@@ -71,6 +71,6 @@ def _same_dims(a: Type, b: Type) -> bool:
         x, y = stack.pop()
         if isinstance(x, TupleType) and isinstance(y, TupleType) and len(x.elements) == len(y.elements):
             stack.extend(zip(x.elements, y.elements, strict=True))
-        elif not (isinstance(x, TensorType) and isinstance(y, TensorType) and x.shape == y.shape):
+        elif x != y and not (isinstance(x, TensorType) and isinstance(y, TensorType) and x.shape == y.shape):
             return False
     return True

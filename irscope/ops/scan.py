@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.graph import Builder, Dim, Graph, Node, Op, TensorType, TupleType, Type, copy_node
-from irscope.graph.dtypes import S32
+from irscope.graph import Builder, Dim, DType, Graph, Node, Op, TensorType, TupleType, Type, copy_node
+from irscope.graph.dtypes import S32, S64
 from irscope.graph.node import ArrayView, Emitter, Run
 from irscope.lazy import Array, np
 from irscope.ops import attributes, hlo, infer
@@ -115,10 +115,15 @@ def _scan_expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Ma
     t = Tensors(builder)
     zeros = [t.emit("broadcast", (t.array(0, type.dtype),), {"dimensions": ()}, type=type) for type in scan_.stacked()]
     n = len(scan_.inputs)
-    state = t.emit("tuple", [t.array(0, S32), *zeros, *operands[n:], *operands[:n]])
+    state = t.emit("tuple", [t.array(0, _counter(scan_)), *zeros, *operands[n:], *operands[:n]])
     loop = builder.add(hlo.while_, (state,), {}, state.type, (_condition(scan_, state.type), _step(scan_, state.type)), node.name)
     results = [t.part(loop, 1 + i) for i in range(len(zeros) + len(scan_.inits))]
     return t.emit("tuple", results) if isinstance(node.type, TupleType) else results[0]
+
+
+def _counter(scan_: ScanParts) -> DType:
+    """The element type that counts the steps."""
+    return S32 if (size(scan_.length) or 0) <= S32.highest else S64
 
 
 def _body(name: str, state: Type) -> tuple[Tensors, Node]:
@@ -129,7 +134,7 @@ def _body(name: str, state: Type) -> tuple[Tensors, Node]:
 
 def _condition(scan_: ScanParts, state: Type) -> Graph:
     t, whole = _body(scan_.body.name + ".condition", state)
-    t.builder.graph.root = t.compare("LT", t.part(whole, 0), t.array(np.asarray(size(scan_.length) or 0, np.int32), S32))
+    t.builder.graph.root = t.compare("LT", t.part(whole, 0), t.array(size(scan_.length) or 0, _counter(scan_)))
     return t.builder.graph
 
 
@@ -138,8 +143,8 @@ def _step(scan_: ScanParts, state: Type) -> Graph:
     count, n = len(scan_.outputs), len(scan_.inputs)
     parts = [t.part(whole, i) for i in range(1 + count + len(scan_.inits) + n)]
     counter, outs, carries, inputs = parts[0], parts[1:1 + count], parts[1 + count:-n], parts[-n:]
-    here = t.sub(t.array(np.asarray((size(scan_.length) or 1) - 1, np.int32), S32), counter) if scan_.reverse else counter
-    zero, one = (t.array(i, S32) for i in (0, 1))
+    here = t.sub(t.array((size(scan_.length) or 1) - 1, _counter(scan_)), counter) if scan_.reverse else counter
+    zero, one = (t.array(i, _counter(scan_)) for i in (0, 1))
     d = scan_.dimension
 
     def starts(rank: int) -> list[Node]:

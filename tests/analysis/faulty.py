@@ -211,6 +211,8 @@ TRANSFERS = {
 TEXTS = {name: text for group in (COLLECTIVES, BUFFERS, ALIASES, STARTS, SHARDINGS, CALLS, LAYOUTS, TRANSFERS) for name, text in group.items()}
 
 RELAY = {
+    **{f"a {word} with {number} arguments": f"def @main(%x: Tensor[(2), float32]) {{ {word}({', '.join(['%x'] * number)}) }}"
+       for word in ("ref", "ref_read", "ref_write") for number in range(4)},
     "recursion through two": """def @main(%x: float32) { @f(%x) }
 def @f(%x: float32) { @g(%x) }
 def @g(%x: float32) { %0 = @leaf(%x); @h(%0) }

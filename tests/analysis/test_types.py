@@ -27,6 +27,11 @@ def test_another_element_type_is_another_code() -> None:
     assert (fault.code, fault.severity) == ("DTY006", Severity.ERROR)
 
 
+def test_another_element_type_beside_a_token_is_another_code() -> None:
+    [fault] = faults("ENTRY e { k = token[] parameter(0)\nx = f32[2] parameter(1)\nROOT t = (token[], f16[2]) tuple(k, x) }")
+    assert (fault.code, fault.severity) == ("DTY006", Severity.ERROR)
+
+
 def test_mixed_precision_is_a_warning() -> None:
     [fault] = faults("ENTRY e { x = f32[2] parameter(0)\ny = bf16[2] parameter(1)\nROOT t = bf16[2] add(x, y) }")
     assert (fault.code, fault.severity) == ("DTY006", Severity.WARNING)

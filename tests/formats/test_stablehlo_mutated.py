@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from random import Random
 from typing import TypeVar
 
@@ -74,7 +75,7 @@ class Mutation:
                 return STOP
             operands = tuple(names[operand] for operand in operation.operands)
             if operation.name.endswith(".return") and operands:
-                operands = self.several(operands, lambda: self.rng.choice(operands))
+                operands = self.several(operands, partial(self.rng.choice, operands))
             results = tuple(Value(value.name, value.type) for value in operation.results)
             names.update(zip(operation.results, results, strict=True))
             operations.append(Operation(operation.name, operands, results, operation.attributes, (), 0, 0, 0))

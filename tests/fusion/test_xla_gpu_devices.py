@@ -36,6 +36,15 @@ def test_a_text_of_blank_lines_is_refused_at_once() -> None:
     assert time.process_time() - began < 1
 
 
+@pytest.mark.parametrize("line", ["major: " + "9" * 5000, "major: 9 minor: " + "1" * 5000])
+def test_a_compute_capability_of_thousands_of_digits_is_refused(line: str) -> None:
+    numbers = "".join(f"{key}: 100\n" for key in ("core_count", "fpus_per_core", "clock_rate_ghz", "memory_bandwidth", "l2_cache_size",
+                                                  "shared_memory_per_block", "threads_per_core_limit"))
+    with pytest.raises(UserError) as raised:
+        device_of(f"gpu_device_info {{\n{numbers}cuda_compute_capability {{ {line} }} }}", "d")
+    assert "it is a number below 1000" in raised.value.help
+
+
 def test_devices_differ() -> None:
     """Each was measured by itself, and reads and computes at its own pace."""
     text = """

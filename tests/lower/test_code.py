@@ -19,7 +19,7 @@ from tests.lower.running import drawn, entry
 from tests.lower.test_templates_attention import attention
 from tests.lower.test_templates_contraction import product
 from tests.lower.test_templates_interpreted import CASES
-from tests.lower.whole import ADD, MAX
+from tests.lower.whole import ADD, MAX, module_of
 
 Golden = Callable[[str, str], None]
 
@@ -178,3 +178,32 @@ def test_code(name: str, golden: Golden) -> None:
         lines = print_program(program, lambda kernel: [str(kernel.schedule)]).splitlines()
         found += [f"== {machine.vector_bytes} bytes, {threads} threads", *(line[:220] for line in collapsed(lines))]
     golden(f"code/{name.replace(' ', '-')}.txt", "\n".join(found) + "\n")
+
+
+SEVERAL_KEPT = entry("""
+    x = f32[4,4096] parameter(0)
+    zero = f32[] constant(0)
+    e = f32[4,4096] exponential(x)
+    t = f32[4,4096] tanh(x)
+    l = f32[4,4096] logistic(x)
+    es = f32[4] reduce(e, zero), dimensions={1}, to_apply=sum
+    eb = f32[4,4096] broadcast(es), dimensions={0}
+    ts = f32[4] reduce(t, zero), dimensions={1}, to_apply=sum
+    tb = f32[4,4096] broadcast(ts), dimensions={0}
+    ls = f32[4] reduce(l, zero), dimensions={1}, to_apply=sum
+    lb = f32[4,4096] broadcast(ls), dimensions={0}
+    a = f32[4,4096] divide(e, eb)
+    b = f32[4,4096] divide(t, tb)
+    c = f32[4,4096] divide(l, lb)
+    d = f32[4,4096] add(a, b)
+    ROOT r = f32[4,4096] add(d, c)""", ADD)
+"""A kernel over rows that keeps three of its values from one pass to the next."""
+
+
+def test_the_same_program_has_the_same_code() -> None:
+    """Wherever its objects lie in memory: the cache of kernels knows them by their code."""
+    texts, garbage = set(), []
+    for number in range(12):
+        garbage.append([object() for _ in range(7 * number % 13)])
+        texts.add(print_program(lower(expand(module_of(SEVERAL_KEPT)), Options())))
+    assert len(texts) == 1

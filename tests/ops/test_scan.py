@@ -44,6 +44,15 @@ step { x = f32[2] parameter(0)
 """
 
 
+@pytest.mark.parametrize(("rows", "counter"), [((1 << 31) - 1, "s32"), (1 << 31, "s64")])
+def test_the_counter_of_a_loop_holds_any_length(rows: int, counter: str) -> None:
+    loop = expand(typed(read(f"HloModule m\n{ROWS}ENTRY e {{ x = f32[{rows},2] parameter(0)\n i = f32[2,2] parameter(1)\n "
+                             f"ROOT r = (f32[{rows},2], f32[2,2]) scan(x, i), dimensions={{0}}, num_carries=1, is_reverse=true, to_apply=step }}")))
+    typed(loop)
+    whole, = (node for node in loop.main().nodes if node.op.name == "while")
+    assert str(whole.operands[0].operands[0].type) == f"{counter}[]"
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("d", [0, 1])
 def test_arrays_become_a_loop(reverse: bool, d: int) -> None:

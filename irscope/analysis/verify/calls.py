@@ -1,6 +1,7 @@
 """Rules of single calls: names of composites, scheduling names, origins of values."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from irscope.analysis.verify.faults import GraphFault
@@ -41,8 +42,8 @@ def _composite(node: Node, given: dict[str, str]) -> Iterator[GraphFault]:
 
 
 def _scheduling_name(metadata: str) -> str:
-    begin = metadata.find('scheduling_name="') + len('scheduling_name="')
-    return metadata[begin:metadata.find('"', begin)]
+    found = re.search(r'scheduling_name="([^"]*)"', metadata)
+    return found[1] if found is not None else ""
 
 
 def _same_structure(t: Type, text: str) -> bool:

@@ -56,6 +56,8 @@ def _node(node: Node, graph: Graph, module: Module) -> Iterator[GraphFault]:
         yield from _projection(node)
     elif op in (structure.CONSTRUCTOR, structure.MATCH):
         yield from data_faults(node, module)
+    elif op in structure.OF_REFERENCES:
+        yield from _count(node, op.name, structure.OF_REFERENCES[op], len(node.operands))
     elif op.is_primitive or op.infer is None:
         return
     elif any(o.type is UNKNOWN for o in node.operands):
@@ -99,11 +101,17 @@ def _told(node: Node) -> str:
 def _arguments(node: Node, what: str, names: Sequence[str], wanted: Sequence[Type], given: Sequence[Node]) -> Iterator[GraphFault]:
     """Arguments that are too few, too many, or of other types than a function takes."""
     if len(wanted) != len(given):
-        yield GraphFault(node, f"{what} takes {len(wanted)} argument{'s' if len(wanted) != 1 else ''}, and gets {len(given)}", about="type")
+        yield from _count(node, what, len(wanted), len(given))
         return
     for name, type, operand in zip(names, wanted, given, strict=True):
         if _unlike(type, operand.type):
             yield GraphFault(node, f"{name} is {type_text(type)}, and gets {type_text(operand.type)}", about="type")
+
+
+def _count(node: Node, what: str, wanted: int, given: int) -> Iterator[GraphFault]:
+    """Another number of arguments than a function or operator takes."""
+    if wanted != given:
+        yield GraphFault(node, f"{what} takes {wanted} argument{'s' if wanted != 1 else ''}, and gets {given}", about="type")
 
 
 def _unlike(a: Type, b: Type) -> bool:

@@ -21,6 +21,8 @@ FIELD = declare(Op("field", "relay", "A field that a pattern binds (``attrs['pat
 REF = declare(Op("ref", "relay", "A new reference to operand 0.", Kind.OPAQUE, Effect.WRITES))
 REF_READ = declare(Op("ref_read", "relay", "The value of a reference.", Kind.OPAQUE, Effect.READS))
 REF_WRITE = declare(Op("ref_write", "relay", "A reference gets another value.", Kind.OPAQUE, Effect.WRITES))
+OF_REFERENCES = {REF: 1, REF_READ: 1, REF_WRITE: 2}
+"""The number of operands of the operators on references."""
 LOWERED = declare(Op("primfn", "relay", "A function in a lower-level form, kept as text.", Kind.OPAQUE, Effect.CONTROL))
 
 STRUCTURAL = frozenset(("fn", "call", "global", "if", "match", "constructor", "field", "ref", "ref_read", "ref_write", "primfn"))

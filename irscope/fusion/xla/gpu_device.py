@@ -82,8 +82,13 @@ def device_of(text: str, name: str) -> Device:
             raise UserError(f"{name}: {key} is {found[1][:40]}", f"it is a number from {LEAST:g} to {MOST:g}")
         return value
 
-    major = re.search(r"\bmajor:\s*(\d+)", text)
-    minor = re.search(r"cuda_compute_capability\s*\{[^}]*\bminor:\s*(\d+)", text)
+    def digits(key: str, pattern: str, default: str) -> str:
+        found = re.search(pattern, text)
+        if found is not None and len(found[1]) > 3:
+            raise UserError(f"{name}: {key} is {found[1][:40]}", "it is a number below 1000")
+        return found[1] if found is not None else default
+
+    capability = digits("major", r"\bmajor:\s*(\d+)", "9") + digits("minor", r"cuda_compute_capability\s*\{[^}]*\bminor:\s*(\d+)", "0")
     return Device(name, int(number("core_count")), int(number("fpus_per_core")), number("clock_rate_ghz"), number("memory_bandwidth"),
                   int(number("l2_cache_size")), int(number("shared_memory_per_block")), int(number("threads_per_core_limit")),
-                  f"sm_{major[1] if major else '9'}{minor[1] if minor else '0'}")
+                  f"sm_{capability}")

@@ -150,14 +150,14 @@ class RowsNest:
         ahead += [p for _, p, _ in self.match.outputs if p.stage > number]
         later = self._sources(ahead, lambda point: not (point in needed and point.cone >= COSTLY))
         keep: list[Point] = []
-        for point in needed & later:
+        order = {p: i for i, p in enumerate(self.match.points)}
+        for point in sorted(needed & later, key=order.__getitem__):
             if point.kind == "scalar" and point.cone >= COSTLY and point not in self.kept and self._has_room(point):
                 dtype = tensor_of(point.node).dtype
                 if not dtype.is_complex:
                     self.kept[point] = self.k.buffer("row", dtype, (prod(self.columns),), "scratch")
                     keep.append(point)
-        order = {p: i for i, p in enumerate(self.match.points)}
-        return sorted(needed, key=order.__getitem__), sorted(keep, key=order.__getitem__)
+        return sorted(needed, key=order.__getitem__), keep
 
     def _sources(self, points: list[Point], computed: Callable[[Point], bool]) -> set[Point]:
         """The full points among these, and among those from which the ``computed`` ones are computed."""
