@@ -29,7 +29,6 @@ class BranchOnData(Rule):
     """
 
     code, name, severity = "CTL006", "branch-on-data", Severity.INFO
-    formats = ("torchscript",)
     dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(

@@ -44,7 +44,6 @@ class BroadcastThenReduce(Rule):
     """
 
     code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.findings import RuleFinding
 from irscope.source import Note, Severity
 
@@ -43,8 +43,6 @@ class CompiledAgain(Rule):
     """
 
     code, name, severity = "CTL008", "compiled-again", Severity.WARNING
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (

@@ -39,7 +39,6 @@ class ConcatBlocks(Rule):
     """
 
     code, name, severity = "FUS010", "concat-blocks", Severity.WARNING
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (

@@ -43,7 +43,6 @@ class ContiguousAfterPermute(Rule):
     """
 
     code, name, severity = "LAY004", "contiguous-after-permute", Severity.WARNING
-    formats = ("torchscript", "export")
     bad = (
         Fixture.torchscript(
             """

@@ -36,7 +36,6 @@ class CopyInserted(Rule):
     """
 
     code, name, severity = "LAY003", "copy-inserted", Severity.WARNING
-    formats = ("hlo",)
     bad = (
         Fixture.hlo(
             """

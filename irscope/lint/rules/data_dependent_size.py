@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from irscope.formats.export.dialect import EXPORT
 from irscope.graph import DynamicDim, TensorType, Type
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.source import Severity
 
 UNBACKED = re.compile(r"\bu\d+\b")
@@ -42,8 +42,6 @@ class DataDependentSize(Rule):
     """
 
     code, name, severity = "SHP008", "data-dependent-size", Severity.INFO
-    formats = ("export",)
-    fix = Fix.HINT
     timed = False
     dialect = EXPORT
     bad = (

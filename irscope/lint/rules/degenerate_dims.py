@@ -29,7 +29,6 @@ class DegenerateDims(Rule):
     """
 
     code, name, severity, default = "SHP003", "degenerate-dims", Severity.INFO, False
-    formats = ("hlo", "relay")
     structural = True
     bad = (
         Fixture.hlo(

@@ -34,7 +34,6 @@ class DivisionByConstant(Rule):
     """
 
     code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     passes = ("simplify-algebra",)
     structural = True

@@ -34,7 +34,6 @@ class DuplicationLimit(Rule):
     """
 
     code, name, severity = "FUS014", "duplication-limit", Severity.WARNING
-    formats = ("hlo",)
     structural = True
     policies = ("xla-cpu", "xla-gpu")
     bad = (

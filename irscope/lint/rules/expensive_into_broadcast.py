@@ -25,7 +25,6 @@ class ExpensiveIntoBroadcast(Rule):
     """
 
     code, name, severity, default = "FUS006", "expensive-into-broadcast", Severity.INFO, False
-    formats = ("hlo",)
     fix = Fix.NONE
     structural = True
     policies = ("xla-cpu", "irscope")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irscope.formats.inductor.attributes import Called
 from irscope.formats.inductor.dialect import INDUCTOR
 from irscope.graph import Node
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.source import Note, Severity
 
 FALLBACKS = ("torch.ops.aten.", "aten.", "torch.ops.prims.", "prims.")
@@ -44,8 +44,6 @@ class FallbackKernel(Rule):
     """
 
     code, name, severity = "KRN005", "fallback-kernel", Severity.INFO
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (

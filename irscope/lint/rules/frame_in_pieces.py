@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.findings import RuleFinding
 from irscope.source import Note, Severity
 
@@ -35,8 +35,6 @@ class FrameInPieces(Rule):
     """
 
     code, name, severity = "CTL007", "frame-in-pieces", Severity.WARNING
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (

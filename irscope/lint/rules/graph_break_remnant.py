@@ -34,7 +34,6 @@ class GraphBreakRemnant(Rule):
     """
 
     code, name, severity = "CTL004", "graph-break-remnant", Severity.INFO
-    formats = ("torchscript",)
     timed = False
     dialect = TORCHSCRIPT
     bad = (

@@ -33,7 +33,6 @@ class InplaceMutation(Rule):
     """
 
     code, name, severity = "FUS009", "inplace-mutation", Severity.INFO
-    formats = ("torchscript",)
     dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(

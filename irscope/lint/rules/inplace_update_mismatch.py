@@ -36,7 +36,6 @@ class InplaceUpdateMismatch(Rule):
     """
 
     code, name, severity = "FUS011", "inplace-update-mismatch", Severity.WARNING
-    formats = ("hlo",)
     structural = True
     policies = ("xla-cpu", "xla-gpu")
     bad = (

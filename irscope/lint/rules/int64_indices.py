@@ -40,7 +40,6 @@ class Int64Indices(Rule):
     """
 
     code, name, severity = "DTY007", "int64-indices", Severity.INFO
-    formats = ("hlo", "torchscript")
     bad = (
         Fixture.torchscript(
             """

@@ -60,7 +60,6 @@ class InverseProduct(Rule):
     """
 
     code, name, severity = "ALG012", "inverse-product", Severity.WARNING
-    formats = ("hlo", "torchscript")
     structural = inside = True
     timed = False
     bad = (

@@ -41,7 +41,6 @@ class KernelBudget(Rule):
     """
 
     code, name, severity = "FUS015", "kernel-budget", Severity.WARNING
-    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu", "xla-cpu")
     bad = (

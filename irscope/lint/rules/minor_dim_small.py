@@ -33,7 +33,6 @@ class MinorDimSmall(Rule):
     """
 
     code, name, severity, default = "LAY005", "minor-dim-small", Severity.INFO, False
-    formats = ("hlo", "relay")
     structural = inside = True
     bad = (
         Fixture.hlo(

@@ -36,7 +36,6 @@ class MultiConsumerExpensive(Rule):
     """
 
     code, name, severity = "FUS004", "multi-consumer-expensive", Severity.WARNING
-    formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     structural, only_gains = True, True
     policies = ("xla-cpu",)

@@ -34,7 +34,6 @@ class NoDonation(Rule):
     """
 
     code, name, severity, default = "MEM002", "no-donation", Severity.INFO, False
-    formats = ("hlo",)
     bad = (
         Fixture.hlo(
             """

@@ -34,7 +34,6 @@ class OptimizationBarrier(Rule):
     """
 
     code, name, severity = "FUS017", "optimization-barrier", Severity.INFO
-    formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     bad = (
         Fixture.hlo(

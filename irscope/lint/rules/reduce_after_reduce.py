@@ -35,7 +35,6 @@ class ReduceAfterReduce(Rule):
     """
 
     code, name, severity = "FUS012", "reduce-after-reduce", Severity.WARNING
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (

@@ -36,7 +36,6 @@ class ReduceEpilogue(Rule):
     """
 
     code, name, severity, default = "FUS013", "reduce-epilogue", Severity.INFO, False
-    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu",)
     bad = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.attributes import OutputCodeModule
 from irscope.graph import Module, Node, bytes_of
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
 from irscope.lint.savings import counted
 from irscope.source import Note, Severity
 
@@ -62,8 +62,6 @@ class SavedTensorsDominate(Rule):
     """
 
     code, name, severity = "MEM005", "saved-tensors-dominate", Severity.INFO
-    formats = ("inductor", "export")
-    fix = Fix.HINT
     timed = False
     bad = (
         Fixture.inductor(_code("addmm", "1024"), "addmm"),

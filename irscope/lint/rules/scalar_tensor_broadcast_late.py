@@ -32,7 +32,6 @@ class ScalarTensorBroadcastLate(Rule):
     """
 
     code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (

@@ -30,7 +30,6 @@ class ScopeMismatch(Rule):
     """
 
     code, name, severity = "MEM004", "scope-mismatch", Severity.WARNING
-    formats = ("relay",)
     bad = (
         Fixture.relay(
             """

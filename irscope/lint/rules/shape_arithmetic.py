@@ -30,7 +30,6 @@ class ShapeArithmetic(Rule):
     """
 
     code, name, severity = "SHP005", "shape-arithmetic", Severity.INFO
-    formats = ("relay", "torchscript")
     bad = (
         Fixture.torchscript(
             """

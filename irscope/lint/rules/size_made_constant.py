@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule
 from irscope.lint.findings import RuleFinding
 from irscope.source import Severity
 
@@ -36,8 +36,6 @@ class SizeMadeConstant(Rule):
     """
 
     code, name, severity = "SHP007", "size-made-constant", Severity.INFO
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (Fixture.inductor(_trace("L['x'].size()[1]")), Fixture.inductor(_trace("L['tokens'].size()[0]")))

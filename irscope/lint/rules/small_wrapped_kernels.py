@@ -32,7 +32,6 @@ class SmallWrappedKernels(Rule):
     """
 
     code, name, severity, default = "FUS020", "small-wrapped-kernels", Severity.INFO, False
-    formats = ("hlo",)
     structural = inside = True
     bad = (
         Fixture.hlo(

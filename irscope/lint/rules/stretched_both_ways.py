@@ -41,7 +41,6 @@ class StretchedBothWays(Rule):
     """
 
     code, name, severity = "BRD006", "stretched-both-ways", Severity.WARNING
-    formats = ("relay", "torchscript")
     timed = False
     bad = (
         Fixture.relay(

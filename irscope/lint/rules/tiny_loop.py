@@ -76,7 +76,6 @@ class TinyLoop(Rule):
     """
 
     code, name, severity = "CTL009", "tiny-loop", Severity.INFO
-    formats = ("hlo", "torchscript")
     bad = (
         Fixture.hlo(_LOOP.format(3), "l"),
         Fixture.torchscript(_TORCH.format(3), "y"),

@@ -50,7 +50,6 @@ class TracedAwayBranch(Rule):
     """
 
     code, name, severity = "CTL001", "traced-away-branch", Severity.WARNING
-    formats = ("torchscript",)
     timed = False
     dialect = TORCHSCRIPT
     bad = (

@@ -31,7 +31,6 @@ class TrainingMode(Rule):
     """
 
     code, name, severity = "ALG008", "training-mode", Severity.WARNING
-    formats = ("torchscript",)
     fix = Fix.NONE
     timed = False
     dialect = TORCHSCRIPT
