@@ -124,9 +124,7 @@ class QuantisationIncomplete(Rule):
     def check(self, context: Context) -> Findings:
         quantised: dict[str, list[Node]] = {}
         floats: dict[str, list[tuple[Node, Node]]] = {}
-        graph_of = {}
-        for node, graph in products(context.view):
-            graph_of[node] = graph
+        for node, _ in products(context.view):
             if any(narrow(behind(o, CASTS_AND_MOVES)) or dequantised(o) for o in node.operands[:2]):
                 quantised.setdefault(node.op.name, []).append(node)
                 continue
