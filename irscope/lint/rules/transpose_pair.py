@@ -144,7 +144,7 @@ class TransposePair(Rule):
 
 
 def _way_back(node: Node) -> list[Node]:
-    """The transpose whose result a transpose reads, and the elementwise operators between them, in order; empty where others are between."""
+    """The transpose whose result a transpose reads, and the elementwise operators between, in order; empty where others are between."""
     way = list(node.operands[:1])
     while way and way[-1].op not in TRANSPOSES:
         varying = {o for o in way[-1].operands if not _uniform(o)} if way[-1].op.kind is Kind.ELEMENTWISE else set()
