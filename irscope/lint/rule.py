@@ -108,8 +108,8 @@ class Rule:
     """The base of all rules. A subclass documents itself in its docstring, under :data:`HEADINGS`; its first bad fixture is the example.
 
     ``code`` is never re-used; ``name`` is the pattern that the rule finds, so that "allow cast-ping-pong" reads well; ``severity`` is the
-    severity of its findings unless the rule overrides it for a case. ``formats`` are those in which it finds something, as its bad
-    fixtures show. A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are facts that rarely
+    severity of its findings unless the rule overrides it for a case. ``formats`` are those in which it finds something, by its fixtures.
+    A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are facts that rarely
     matter. A rule with an ``option`` is a demand: it runs if that option or ``--select`` names it, and is no part of ``ALL``. A
     ``structural`` rule looks for HLO operations; in other formats it sees the primitives, and findings between the primitives of one
     operator of the text are dropped (the user wrote none of them) unless the rule looks ``inside``. Findings of a ``timed`` rule have its

@@ -7,11 +7,10 @@ from functools import partial
 from irscope.analysis.values import ARITHMETIC, MOVES, dims, number, other, size
 from irscope.graph import Graph, Kind, Node
 from irscope.graph.walk import behind
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, counted, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, counted, human_bytes
 from irscope.lint.quantised import products, stored
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution
-from irscope.source import Note, Severity
 
 SCALES = hlo.named("multiply divide")
 LONGEST = 8

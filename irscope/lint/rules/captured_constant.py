@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from irscope.formats.export.signature import Exported
 from irscope.formats.torchscript import structure as torch
 from irscope.graph import Node, TensorType, bytes_of
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, Severity, human_bytes
 from irscope.ops.sets import torchscript
-from irscope.source import Severity
 
 CONSTANT = "CONSTANT_TENSOR"
 LIFTS = torchscript("lift_fresh lift_fresh_copy")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, RuleFinding, Severity, Site, human_bytes
 from irscope.ops.sets import hlo, relay
-from irscope.source import Note, Severity
 
 MOVEMENT = hlo("reshape transpose broadcast slice reverse copy bitcast") | relay("reshape transpose reverse copy")
 """Operators that give elements on as they are."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from irscope.analysis.values import size, written
 from irscope.graph import Graph, Kind, Node
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, counted, human_bytes, saving
 from irscope.lint.rules.constant_subgraph import ConstantSubgraph
 from irscope.lint.view import ModuleView
-from irscope.source import Note, Severity
 
 LISTED = 5
 """Operators that are named."""

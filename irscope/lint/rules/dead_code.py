@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.graph import Graph, Node, TensorType, bytes_of, kept
-from irscope.lint import Context, Findings, Fixture, Rule, counted, saving
+from irscope.lint import Context, Findings, Fixture, Rule, Severity, counted, saving
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Prepared
-from irscope.source import Severity
 
 CHEAP = hlo.named("constant iota tuple get-tuple-element broadcast parameter")
 """What costs nothing where nobody uses it: parts of tuples that a loop or a library call gives beside what is wanted."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.graph import DynamicDim, Graph, Node, TensorType, bytes_of
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, counted
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
-from irscope.source import Note, Severity
 
 
 class DynamicDimBlocks(Rule):

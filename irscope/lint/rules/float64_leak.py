@@ -6,11 +6,10 @@ from functools import partial
 
 from irscope.analysis.values import written
 from irscope.graph import DTYPES, Node, TensorType, Type
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, counted, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, RuleFinding, Severity, Site, counted, human_bytes
 from irscope.lint.islands import islands_of
 from irscope.lint.torch_nodes import CONSTANT
 from irscope.ops import hlo, sets
-from irscope.source import Note, Severity
 
 DOUBLE = {"f64": "f32", "c128": "c64"}
 """Double precision, and what it is in single."""

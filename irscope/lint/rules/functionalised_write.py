@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from irscope.formats.export.dialect import EXPORT
 from irscope.graph import bytes_of
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, Severity, human_bytes
 from irscope.lint.savings import saving
 from irscope.ops.sets import torchscript
-from irscope.source import Severity
 
 WRITES = torchscript("slice_scatter select_scatter diagonal_scatter as_strided_scatter")
 WORTH_BYTES = 1 << 16

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from irscope.analysis.values import dims
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, counted
 from irscope.lint.islands import HALF
 from irscope.lint.rules.narrow_integer_sum import terms_of
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 LONG = 1024
 """Terms from which a half-precision sum is worth a word: of 1024 equal terms, a bf16 sum (8 bits of mantissa) keeps the first 256."""

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from irscope.analysis.values import dims, number
 from irscope.graph import Node, Op, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Severity
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad, Transpose
-from irscope.source import Severity
 
 NEUTRAL = {
     hlo.multiply: (1, "multiplies by 1"), hlo.divide: (1, "divides by 1"), hlo.power: (1, "raises to the power of 1"),

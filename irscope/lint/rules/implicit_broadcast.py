@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from irscope.analysis.values import FILLS, MOVES, is_annotation, size, written
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, counted, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, counted, human_bytes
 from irscope.lint.rules.rank_mismatch_elementwise import RankMismatchElementwise
 from irscope.lint.spread import cost_of_broadcasts, stored_broadcasts
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 LISTED = 5
 """Operators that are named."""

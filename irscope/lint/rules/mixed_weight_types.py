@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from irscope.analysis.values import size
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
 from irscope.lint.quantised import products, stored
-from irscope.source import Note, Severity
 
 
 class MixedWeightTypes(Rule):

@@ -6,10 +6,9 @@ from math import prod
 
 from irscope.analysis.values import MOVES, dims, reduces
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Reduce
-from irscope.source import Severity
 
 NARROW = 16
 """Bits up to which a sum is looked at: programs choose 32 bits and more as integers without bounds."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, counted
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, counted
 from irscope.lint.pulling import KEEPERS, pulled
-from irscope.source import Note, Severity
 
 WORTH = 1.1
 """How many times as many rows the padded value has as what is kept, at least; machines like round numbers."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, counted
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, counted
 from irscope.lint.pulling import KEEPERS, pulled
-from irscope.source import Note, Severity
 
 WORTH = 2
 """How many times as much is computed as is kept, at least."""

@@ -9,9 +9,8 @@ from irscope.analysis.einsum import Chain, chain, contracted, dot_attrs
 from irscope.analysis.values import dims
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 ORDERS = ((1, 2), (0, 2))
 """The factors that are multiplied first in the two other orders of ``(a b) c``."""

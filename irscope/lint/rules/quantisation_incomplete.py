@@ -5,9 +5,8 @@ from __future__ import annotations
 from irscope.analysis.values import CASTS_AND_MOVES, size
 from irscope.graph import Node
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes
 from irscope.lint.quantised import dequantised, narrow, products, stored
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
 """Smaller weights are not worth quantising."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from irscope.analysis.values import body_operator, number, size
 from irscope.graph import Graph, Node
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
 from irscope.lint.proven.changes.reductions import at_once
 from irscope.lint.unfused import proven_help, unfused_edges
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.minimum: float("inf"), hlo.or_: 0.0, hlo.and_: 1.0}
 """Where a reduction by each operator begins."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from irscope.formats.inductor.attributes import OutputCodeModule
 from irscope.graph import Module, Node, bytes_of
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes
 from irscope.lint.savings import counted
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 1 << 20
 """Less than this is never worth recomputing."""

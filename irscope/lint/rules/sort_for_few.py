@@ -12,10 +12,9 @@ from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import S32
 from irscope.graph.walk import behind
 from irscope.lazy import np
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site
 from irscope.ops import hlo
 from irscope.ops.attributes import Gather, GetTupleElement, Reverse, Slice, Sort
-from irscope.source import Note, Severity
 
 FEWEST = 64
 """Shorter rows are sorted in no time."""

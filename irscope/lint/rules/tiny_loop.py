@@ -7,9 +7,8 @@ from irscope.analysis.values import CALLS, PLUMBING
 from irscope.formats.torchscript import structure as torch
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import callees_first_of
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Severity
 
 LOOPS = (hlo.while_, torch.LOOP)
 FEW = range(2, 9)

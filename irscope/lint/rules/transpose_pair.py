@@ -8,10 +8,9 @@ from itertools import pairwise
 from irscope.analysis.values import written
 from irscope.formats.relay.attributes import Transpose as RelayTranspose
 from irscope.graph import Kind, Node, TensorType, bytes_of
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, human_bytes
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast, Transpose
-from irscope.source import Note, Severity
 
 TRANSPOSES = sets.hlo("transpose") | sets.relay("transpose")
 
