@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irscope.graph import Builder, Graph, Module, Node, Op, TensorType, Type, bodies_of, callees_first, kept, rewrite
-from irscope.graph.node import NO_ATTRS
+from irscope.graph import NO_ATTRS, Builder, Graph, Module, Node, Op, TensorType, Type, bodies_of, callees_first, kept, rewrite
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import np
 from irscope.ops import hlo

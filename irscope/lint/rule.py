@@ -88,6 +88,12 @@ Findings = Iterator[RuleFinding]
 """What a rule's ``check`` gives."""
 
 
+def if_it_saves(finding: RuleFinding) -> Findings:
+    """The finding; nothing if its fix was planned and saves no time."""
+    if finding.saves is None or finding.saves["us"] > 0:
+        yield finding
+
+
 class Fix(StrEnum):
     """How far irscope can help: it makes the change on a copy and computes the savings; it says what to do; it only reports."""
 

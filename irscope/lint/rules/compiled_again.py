@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity
 
 _AGAIN = """
     V1122 13:54:20.592000 7 torch/_dynamo/guards.py:5396] [1/1] [__recompiles] Recompiling function f in net.py:14

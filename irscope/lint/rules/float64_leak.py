@@ -6,7 +6,7 @@ from functools import partial
 
 from irscope.analysis.values import written
 from irscope.graph import DTYPES, Node, TensorType, Type
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, RuleFinding, Severity, Site, counted, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, RuleFinding, Severity, Site, human_bytes, plural
 from irscope.lint.islands import islands_of
 from irscope.lint.torch_nodes import CONSTANT
 from irscope.ops import hlo, sets
@@ -165,7 +165,7 @@ class Float64Leak(Rule):
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
         return self.finding(
             context, node,
-            f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
+            f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {plural(len(spread), 'node')}"
             f" ({human_bytes(wasted)} too much)",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) is used with it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.export.dialect import EXPORT
 from irscope.graph import bytes_of
-from irscope.lint import Context, Findings, Fixture, Rule, Severity, human_bytes
-from irscope.lint.savings import saving
+from irscope.lint import Context, Findings, Fixture, Rule, Severity, human_bytes, saving
 from irscope.ops.sets import torchscript
 
 WRITES = torchscript("slice_scatter select_scatter diagonal_scatter as_strided_scatter")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.analysis.values import dims
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, counted
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, plural
 from irscope.lint.islands import HALF
 from irscope.lint.rules.narrow_integer_sum import terms_of
 from irscope.ops import hlo
@@ -127,7 +127,7 @@ class HalfAccumulation(Rule):
     def _finding(self, context: Context, nodes: list[Node], dtype: str, reduces: bool) -> RuleFinding:
         """One finding for all sums of a graph in one type, or all products, at the longest."""
         node = max(nodes, key=_terms)
-        more = f"; {counted(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
+        more = f"; {plural(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
         return self.finding(
             context, node,
             f"{_terms(node)} terms are summed in {dtype}{more}",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fixture, Rule, Severity
-from irscope.lint.findings import RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, Severity
 
 _PREFIX = "V1122 13:54:20.592000 7 torch/fx/experimental/symbolic_shapes.py:7649] "
 _FRAME = '"frame_id": 0, "frame_compile_id": 0, "attempt": 0}'
