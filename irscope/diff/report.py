@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from irscope.diff.changes import Change, ChangeGroup, groups
 from irscope.diff.compare import METRICS, Comparison, GraphPair
 from irscope.graph import Graph, Node
+from irscope.source.plural import plural
 
 SHOWN = 40
 """Groups of equal changes that are listed of one pair of graphs; the rest is counted."""
@@ -121,7 +122,7 @@ def _cut_text(comparison: Comparison, before: str, after: str, bullet: str) -> l
 
 def counted(n: int, word: str) -> str:
     """``1 node``, ``2 nodes``."""
-    return f"{n:,} {word}" + ("s" if n != 1 else "")
+    return plural(n, word, figure=f"{n:,}")
 
 
 def _figure(value: float | None) -> str:

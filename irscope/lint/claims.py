@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from irscope.fusion import Plan, compiler_of
 from irscope.graph import Graph, Module, Node
 from irscope.graph.numbering import Numbering
-from irscope.lint.edits import Edit, built
+from irscope.lint.edits import Edit, built, with_graphs
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
 from irscope.lint.regions import ALIKE, Region, Surroundings
@@ -121,11 +121,8 @@ class Claims:
 
     def _apart(self, graph: Graph) -> Plan | None:
         """The plan of a graph that was inlined into its caller, planned separately."""
-        part = self.whole.module.derived()
-        part.graphs = {graph.name: graph}
-        part.entry = graph.name
         try:
-            return Planned(part, self.whole.policy, self.whole.device).plans[-1]
+            return Planned(with_graphs(self.whole.module, [graph]), self.whole.policy, self.whole.device).plans[-1]
         except CANNOT:
             return None
 
@@ -144,10 +141,7 @@ class Claims:
         return Cost(planned.kernels, planned.traffic, tuple(planned.us(machine) for machine in (*self.machine.variants(), self.machine)))
 
     def _plan(self, region: Region, edit: Edit | None, tidy: bool) -> Planned:
-        part = self.whole.module.derived()
-        graph = built(region.nodes, region.results, edit, region.graph.name)
-        part.graphs = {graph.name: graph}
-        part.entry = graph.name
+        part = with_graphs(self.whole.module, [built(region.nodes, region.results, edit, region.graph.name)])
         return Planned(tidied(part, self.whole.policy) if tidy else part, self.whole.policy, self.whole.device)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irscope.graph import Builder, Graph, Node, Op, TensorType, Type, kept, rewrite
-from irscope.graph.node import NO_ATTRS
+from irscope.graph import NO_ATTRS, Builder, Graph, Module, Node, Op, TensorType, Type, bodies_of, callees_first, kept, rewrite
 from irscope.graph.rewrite import copy_node
 from irscope.lazy import np
 from irscope.ops import hlo
@@ -84,6 +83,27 @@ def together(edits: Sequence[Edit]) -> Edit:
         for node, make in edit.changes.items():
             changes.setdefault(node, make)
     return Edit(changes, tuple(dict.fromkeys(node for edit in edits for node in edit.reads)), any(edit.apart for edit in edits))
+
+
+def edited(module: Module, edits: Mapping[Graph, Edit | None]) -> Module:
+    """A copy of a module with the edits of its graphs applied, over those graphs that neither change nor call what does.
+
+    Parameters come before the other nodes and are numbered as in the text, which may define them in any order.
+    """
+    became: dict[Graph, Graph] = {}
+    reached = callees_first(module, module.main())
+    for graph in reached:
+        if graph in edits or any(body in became for body in bodies_of(graph)):
+            became[graph] = built([*graph.params, *graph.nodes], [graph.result()], edits.get(graph), graph.name, became)
+    return with_graphs(module, [became.get(graph, graph) for graph in reached])
+
+
+def with_graphs(module: Module, graphs: Sequence[Graph]) -> Module:
+    """A module of these graphs, callees first: the last is its entry."""
+    made = module.derived()
+    made.graphs = {graph.name: graph for graph in graphs}
+    made.entry = graphs[-1].name
+    return made
 
 
 def built(

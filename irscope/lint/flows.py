@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from irscope.fusion.plan import Group
 from irscope.graph import Kind, Node, TensorType, bytes_of
+from irscope.graph.walk import post_order
 from irscope.ops import hlo, sets
 
 PARTS = sets.hlo("slice dynamic-slice gather") | sets.relay("gather")
@@ -89,7 +90,7 @@ class Flows:
         inside = self._inside(group)
         for node in group.outputs:
             inside[node] = 1.0
-        for node in self._readers_first(inside, group):
+        for node in self._readers_first(inside):
             for place, operand in enumerate(self._operands(node, inside)):
                 if operand not in inside:
                     continue
@@ -109,25 +110,11 @@ class Flows:
             del nodes[node]
         return nodes
 
-    def _readers_first(self, inside: Collection[Node], group: Group) -> list[Node]:
+    def _readers_first(self, inside: Collection[Node]) -> list[Node]:
         """The nodes of a kernel, each behind all of them that read it."""
         if not self._given:
             return sorted(inside, key=lambda node: -node.index)
-        order: list[Node] = []
-        state: dict[Node, bool] = {}
-        stack = [*inside, *group.outputs]
-        while stack:
-            node = stack[-1]
-            if node in state:
-                stack.pop()
-                if not state[node]:
-                    state[node] = True
-                    order.append(node)
-                continue
-            state[node] = False
-            stack += [operand for operand in self._operands(node, inside) if operand in inside and operand not in state]
-        order.reverse()
-        return order
+        return post_order(inside, lambda node: [operand for operand in self._operands(node, inside) if operand in inside])[::-1]
 
     def _operands(self, node: Node, inside: Collection[Node]) -> Iterable[Node]:
         return [self._source(operand, inside) for operand in node.operands] if self._given else node.operands

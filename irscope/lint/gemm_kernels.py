@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from irscope.fusion import policy_named
 from irscope.fusion.xla.gpu_device import device_named
@@ -42,7 +43,6 @@ class Kernels:
         latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
         self._applies = latest and context.module.dialect.primitive
         self._context = context
-        self._known: dict[Node, list[ProductEdge]] | None = None
 
     def answer(self, first: Node, operand: Node, product: Node, graph: Graph) -> Answer | None:
         """What becomes of ``first``, from which ``operand`` of ``product`` is made; None under other policies, and where XLA has decided
@@ -50,7 +50,7 @@ class Kernels:
         if not self._applies:
             return None
         dot, start = (self._context.view.original(node, graph) for node in (product, first))
-        edges = self._edges().get(dot, []) if dot is not None else []
+        edges = self._edges.get(dot, []) if dot is not None else []
         way = {self._context.view.original(node, graph) for node in _above(operand, first)}
         left = next((edge for edge in edges if edge.no is not None and edge.producer in way), None)
         if left is not None:
@@ -58,9 +58,9 @@ class Kernels:
         inside = next((edge for edge in edges if edge.no is None and edge.producer is start), None)
         return None if inside is None else Answer(True, inside.cause, "")
 
+    @cached_property
     def _edges(self) -> dict[Node, list[ProductEdge]]:
-        if self._known is None:
-            self._known = {}
-            for edge in products_of(self._context.module, device_named(self._context.settings.device)).edges:
-                self._known.setdefault(edge.dot, []).append(edge)
-        return self._known
+        found: dict[Node, list[ProductEdge]] = {}
+        for edge in products_of(self._context.module, device_named(self._context.settings.device)).edges:
+            found.setdefault(edge.dot, []).append(edge)
+        return found

@@ -14,6 +14,7 @@ from irscope.analysis.values import written as origin
 from irscope.fusion import EdgeVerdict
 from irscope.fusion.plan import Call, Group, Plan
 from irscope.graph import Graph, Module, Node, bytes_of
+from irscope.lint.edits import with_graphs
 from irscope.lint.estimate import Works, scattered
 from irscope.lint.flows import Flows, has_body
 from irscope.lint.fusion import plans
@@ -45,26 +46,24 @@ class KernelCalls:
 class Planned:
     """A module under a policy. ``plans`` are callees first; the last is the entry's. Raises UserError where the policy cannot judge."""
 
-    def __init__(self, module: Module, policy: str, device: str | None = None, expanded: bool = False) -> None:
+    def __init__(
+        self, module: Module, policy: str, device: str | None = None, expanded: bool = False, made: list[Plan] | None = None
+    ) -> None:
+        """``made`` are plans that were made elsewhere."""
         self.module, self.policy, self.device = module, policy, device
-        self.plans: list[Plan] = plans(module, policy, device, expanded)
+        self.plans = plans(module, policy, device, expanded) if made is None else made
         if not self.plans:
             raise UserError(f"{policy} finds nothing in {module.name} that would be a kernel")
-
-    @classmethod
-    def of(cls, module: Module, plans: list[Plan], policy: str) -> Planned:
-        """A module with plans that were made elsewhere, callees first."""
-        made = cls.__new__(cls)
-        made.module, made.policy, made.device, made.plans = module, policy, None, plans
-        return made
+        # What was found already: whether a kernel starts nothing, what it moves, its time on a machine, and that of one run.
+        self._idle: dict[Group, bool] = {}
+        self._flow_of: dict[Group, tuple[float, float]] = {}
+        self._us_of: dict[Group, tuple[Machine, float]] = {}
+        self._timed: tuple[Machine, float] | None = None
 
     @cached_property
     def survey(self) -> Survey:
         """Facts about the graphs that the policy looked at: the text's own or their primitives."""
-        judged = self.module.derived()
-        judged.graphs = {plan.graph.name: plan.graph for plan in self.plans}
-        judged.entry = self.plans[-1].graph.name
-        return Survey(judged)
+        return Survey(with_graphs(self.module, [plan.graph for plan in self.plans]))
 
     @cached_property
     def fusion_of(self) -> dict[int, Node]:
@@ -99,11 +98,6 @@ class Planned:
         if known is None:
             known = self._idle[group] = all(is_free(n) or origin(n).op is hlo.bitcast or self._runs(n) for n in group.nodes)
         return known
-
-    @cached_property
-    def _idle(self) -> dict[Group, bool]:
-        """Which kernels were found to start nothing."""
-        return {}
 
     def _runs(self, node: Node) -> bool:
         """Whether a node only runs bodies, and these have plans of their own."""
@@ -168,17 +162,12 @@ class Planned:
 
     def flow(self, graph: Graph, group: Group) -> tuple[float, float]:
         """Bytes that one kernel reads, and that it writes. Kernels that write one value piece by piece share its bytes."""
-        known = self._known.get(group)
+        known = self._flow_of.get(group)
         if known is None:
             read, written = (0.0, 0.0) if self.starts_nothing(group) else self._flow(graph, group)
             pieces = max((self._writers.get(node, 1) for node in group.outputs), default=1) if self._writers and not group.aside else 1
-            known = self._known[group] = (read / pieces, written / pieces)
+            known = self._flow_of[group] = (read / pieces, written / pieces)
         return known
-
-    @cached_property
-    def _known(self) -> dict[Group, tuple[float, float]]:
-        """What each kernel was found to move."""
-        return {}
 
     @cached_property
     def _writers(self) -> Counter[Node]:
@@ -208,8 +197,6 @@ class Planned:
             self._timed = (machine, self._in_one_run(lambda plan: self._plan_us(plan, works)))
         return self._timed[1]
 
-    _timed: tuple[Machine, float] | None = None
-
     def _plan_us(self, plan: Plan, works: Works) -> float:
         """The kernels of one graph, one after the other; those that compute no node of it only start."""
         copies = sum(not call.groups for call in plan.calls or ())
@@ -234,9 +221,9 @@ class Planned:
 
         Of the groups of one kernel the first one bears the start.
         """
-        known = self._kernel_us.get(group)
+        known = self._us_of.get(group)
         if known is None or known[0] is not works.machine:
-            known = self._kernel_us[group] = (works.machine, self._one_kernel_us(graph, group, works))
+            known = self._us_of[group] = (works.machine, self._one_kernel_us(graph, group, works))
         return known[1]
 
     def _one_kernel_us(self, graph: Graph, group: Group, works: Works) -> float:
@@ -248,11 +235,6 @@ class Planned:
         call = self.call_of.get(group)
         starts = call is None or call.groups[0] is group
         return (works.machine.launch(self.policy) if starts else 0.0) + max(works.machine.move_us(read, written), computing)
-
-    @cached_property
-    def _kernel_us(self) -> dict[Group, tuple[Machine, float]]:
-        """What was found already, by which machine; a kernel of thousands of nodes is asked about by many findings."""
-        return {}
 
     def costliest(self, n: int = 3) -> list[tuple[Group, float]]:
         """The kernels of the entry that move most."""

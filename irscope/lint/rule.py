@@ -88,6 +88,12 @@ Findings = Iterator[RuleFinding]
 """What a rule's ``check`` gives."""
 
 
+def if_it_saves(finding: RuleFinding) -> Findings:
+    """The finding; nothing if its fix was planned and saves no time."""
+    if finding.saves is None or finding.saves["us"] > 0:
+        yield finding
+
+
 class Fix(StrEnum):
     """How far irscope can help: it makes the change on a copy and computes the savings; it says what to do; it only reports."""
 
@@ -108,8 +114,8 @@ class Rule:
     """The base of all rules. A subclass documents itself in its docstring, under :data:`HEADINGS`; its first bad fixture is the example.
 
     ``code`` is never re-used; ``name`` is the pattern that the rule finds, so that "allow cast-ping-pong" reads well; ``severity`` is the
-    severity of its findings unless the rule overrides it for a case. ``formats`` are those in which it finds something: it has fixtures in
-    each. A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are facts that rarely
+    severity of its findings unless the rule overrides it for a case. ``formats`` are those in which it finds something, by its fixtures.
+    A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are facts that rarely
     matter. A rule with an ``option`` is a demand: it runs if that option or ``--select`` names it, and is no part of ``ALL``. A
     ``structural`` rule looks for HLO operations; in other formats it sees the primitives, and findings between the primitives of one
     operator of the text are dropped (the user wrote none of them) unless the rule looks ``inside``. Findings of a ``timed`` rule have its
@@ -139,6 +145,12 @@ class Rule:
     option: ClassVar[str] = ""
     bad: ClassVar[tuple[Fixture, ...]]
     good: ClassVar[tuple[Fixture, ...]]
+
+    def __init_subclass__(cls) -> None:
+        """The formats of a rule are those of its bad fixtures, HLO and Relay first."""
+        if hasattr(cls, "bad"):
+            shown = [fixture.format for fixture in cls.bad]
+            cls.formats = tuple(dict.fromkeys(format for format in ("hlo", "relay", *shown) if format in shown))
 
     def check(self, context: Context) -> Iterator[Finding]:
         """The findings in one module."""

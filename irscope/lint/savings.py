@@ -8,15 +8,6 @@ def saving(bytes: float = 0.0, kernels: float = 0.0) -> dict[str, float]:
     return {"us": 0.0, "bytes": bytes, "kernels": kernels}
 
 
-def counted(n: int, word: str) -> str:
-    """``1 node``, ``2 nodes``.
-
-    >>> counted(1, "more sum"), counted(3, "more sum")
-    ('1 more sum', '3 more sums')
-    """
-    return f"{n} {word}" + ("" if n == 1 else "s")
-
-
 def human_bytes(n: float) -> str:
     """``1536`` is ``1.5 KiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):

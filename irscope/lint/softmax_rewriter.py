@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from irscope.analysis.recognise.parts import Composite
 from irscope.fusion import policy_named
@@ -32,13 +33,12 @@ class SoftmaxRewriter:
         self._applies = latest and context.module.dialect.primitive
         self._device = device_named(context.settings.device) if self._applies else None
         self._context = context
-        self._known: dict[Node, Decision] | None = None
 
     def answer(self, found: Composite, graph: Graph) -> Answer | None:
         """What becomes of a composite; None under other policies, and where none of its reductions is broadcast back."""
         if self._device is None:
             return None
-        known = self._decisions()
+        known = self._decisions
         own = {mine: node for node in found.nodes if (mine := self._context.view.original(node, graph)) in known and mine is not None}
         reductions = sorted(own, key=lambda node: own[node].index)
         if not reductions:
@@ -62,10 +62,9 @@ class SoftmaxRewriter:
             return (Note(says, answer.node.loc),)
         return (Note(f"XLA's softmax rewriter does not take %{answer.reduce.name}: {answer.refused}", answer.node.loc),)
 
+    @cached_property
     def _decisions(self) -> dict[Node, Decision]:
-        if self._known is None:
-            try:
-                self._known = dict(decisions(self._context.module))
-            except UserError:
-                self._known = {}
-        return self._known
+        try:
+            return dict(decisions(self._context.module))
+        except UserError:
+            return {}

@@ -16,7 +16,7 @@ from irscope.graph import Graph, Kind, Module, Node, TensorType, Typing, callees
 from irscope.graph.collector import collector_paused
 from irscope.lint.claims import CANNOT
 from irscope.lint.context import Context
-from irscope.lint.edits import Edit, built, together
+from irscope.lint.edits import Edit, edited, together
 from irscope.lint.findings import RuleFinding
 from irscope.lint.planned import KernelCalls, Planned
 from irscope.lint.rule import Fix, Rule, all_rules
@@ -112,7 +112,7 @@ def _apart(module: Module) -> Planned:
     for graph in callees_first(apart, apart.main()):
         if graph not in scalar:
             plans.append(Plan(graph, list(_operators(graph, apart.dialect.primitive))))
-    return Planned.of(apart, plans, "")
+    return Planned(apart, "", made=plans)
 
 
 def _operators(graph: Graph, alone: bool) -> Iterable[Group]:
@@ -183,17 +183,8 @@ def _edited(context: Context, edits: Edits) -> Planned | None:
     for made in edits.values():
         for graph, edit in made:
             changed.setdefault(graph, []).append(edit)
-    module = context.module
-    copy = module.derived()
-    became: dict[Graph, Graph] = {}
     try:
-        for graph in callees_first(module, module.main()):
-            root = graph.result()
-            if graph in changed or any(body in became for node in graph.nodes for body in node.bodies):
-                became[graph] = built(graph.nodes, [root], together(changed.get(graph, [])), graph.name, became)
-        main = became.get(module.main(), module.main())
-        copy.graphs = {graph.name: became.get(graph, graph) for graph in callees_first(module, module.main())}
-        copy.entry = main.name
+        copy = edited(context.module, {graph: together(made) for graph, made in changed.items()})
         return Planned(copy, context.settings.policy, context.settings.device)
     except CANNOT:
         return None

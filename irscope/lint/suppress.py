@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 
 from irscope.graph import Module
@@ -33,18 +34,15 @@ class Scopes:
 
     def __init__(self, modules: list[Module]) -> None:
         self._modules = modules
-        self._found: dict[tuple[str, str], str] | None = None
 
     def of(self, finding: Finding) -> str:
         """The scope, or the empty string."""
-        if self._found is None:
-            self._found = {
-                (graph.name, node.name): module.scope(node)
-                for module in self._modules
-                for graph in module.graphs.values()
-                for node in graph.nodes
-            }
         return self._found.get((finding.graph, finding.node), "")
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str], str]:
+        return {(graph.name, node.name): module.scope(node)
+                for module in self._modules for graph in module.graphs.values() for node in graph.nodes}
 
 
 class Suppressor:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.source.plural import plural as plural_of
+
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 
@@ -50,7 +52,7 @@ def micros(us: float) -> str:
 
 def plural(n: float, one: str, many: str = "") -> str:
     """``1 kernel``, ``2 kernels``."""
-    return f"{count(n)} {one if n == 1 else many or one + 's'}"
+    return plural_of(n, one, many, count(n))
 
 
 def some(names: Sequence[str], most: int) -> str:

@@ -10,7 +10,7 @@ from irscope.analysis.reference import evaluate, flatten
 from irscope.analysis.types import check_graph
 from irscope.graph import Graph, TensorType
 from irscope.lint import Context, Fixture, Rule, all_rules, find_rule, lint_module
-from irscope.lint.edits import built
+from irscope.lint.edits import built, edited
 from irscope.lint.findings import RuleFinding
 from irscope.lint.rule import Fix
 from irscope.lint.settings import Settings
@@ -119,3 +119,22 @@ def test_a_division_has_a_cheaper_form_where_the_inverse_is_a_normal_number(elem
     text = (f"ENTRY e {{\n  x = {element}[65536] parameter(0)\n  c = {element}[] constant({value})\n"
             f"  b = {element}[65536] broadcast(c), dimensions={{}}\n  ROOT d = {element}[65536] divide(x, b)\n}}\n")
     assert bool(list(find_rule("ALG007")().check(Context(irscope.load(text).module(), Settings("xla-cpu"))))) == found
+
+
+def test_parameters_of_an_edited_computation_keep_their_numbers() -> None:
+    """A text may define them in any order."""
+    module = irscope.load("""HloModule m
+f {
+  b = s32[4] parameter(1)
+  a = f32[4] parameter(0)
+  ROOT t = (f32[4], s32[4]) tuple(a, b)
+}
+ENTRY e {
+  y = s32[4] parameter(1)
+  x = f32[4] parameter(0)
+  ROOT r = (f32[4], s32[4]) call(x, y), to_apply=f
+}
+""").module()
+    made = edited(module, {module.graphs["f"]: None})
+    assert [[str(param.type) for param in graph.params] for graph in made.graphs.values()] == [["f32[4]", "s32[4]"]] * 2
+    assert not any(list(check_graph(graph)) for graph in made.graphs.values())

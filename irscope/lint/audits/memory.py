@@ -10,8 +10,9 @@ from irscope.analysis.survey import Survey
 from irscope.graph import Module, TensorType, bytes_of
 from irscope.lint.audits.table import Table
 from irscope.lint.audits.timeline import Timeline
-from irscope.lint.savings import counted, human_bytes
+from irscope.lint.savings import human_bytes
 from irscope.ops.module_attributes import HloModule
+from irscope.source.plural import plural
 
 MAX_ROWS = 25
 PROPOSED = 5
@@ -42,7 +43,7 @@ def audit(module: Module) -> Table:
     if len(alive) > MAX_ROWS:
         rest = sum(life.size[node.index] for node in alive[MAX_ROWS:])
         left = len(alive) - MAX_ROWS
-        table.notes.append(f"{counted(left, 'smaller value')} {'holds' if left == 1 else 'hold'} {human_bytes(rest)}")
+        table.notes.append(f"{plural(left, 'smaller value')} {'holds' if left == 1 else 'hold'} {human_bytes(rest)}")
     inner = life.peak - sum(life.size[node.index] for node in alive)
     if inner > 0:
         table.notes.append(f"{human_bytes(inner)} live inside what %{at.name} calls")

@@ -8,7 +8,8 @@ from irscope.analysis.levels import works
 from irscope.analysis.survey import Survey
 from irscope.graph import Graph, Module, Node
 from irscope.lint.audits.table import Table
-from irscope.lint.savings import counted, human_bytes
+from irscope.lint.savings import human_bytes
+from irscope.source.plural import plural
 
 MAX_ROWS = 30
 
@@ -26,7 +27,7 @@ def audit(module: Module) -> Table:
     wide = sum(len(nodes) > 1 for nodes in sets)
     mean = working / levels.depth if levels.depth else 0.0
     table.title = (
-        f"{counted(working, 'operation')} in {counted(levels.depth, 'level')}, {mean:.2f} a level and {levels.width} at most; "
+        f"{plural(working, 'operation')} in {plural(levels.depth, 'level')}, {mean:.2f} a level and {levels.width} at most; "
         f"{wide} levels hold operations that are independent of each other"
     )
     joins = _joins(survey, entry)

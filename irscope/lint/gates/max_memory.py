@@ -5,8 +5,9 @@ from __future__ import annotations
 from irscope.analysis.survey import Survey
 from irscope.graph import Module, bytes_of
 from irscope.lint.gate import Gate
-from irscope.lint.savings import counted, human_bytes
+from irscope.lint.savings import human_bytes
 from irscope.source import Finding, Note
+from irscope.source.plural import plural
 
 
 class MaxMemory(Gate):
@@ -47,7 +48,7 @@ class MaxMemory(Gate):
         alive = survey.memory.live_at(entry, life.peak_at)
         notes = tuple(Note(f"%{n.name} holds {human_bytes(life.size[n.index])}", n.loc) for n in alive[:5])
         rest = sum(life.size[n.index] for n in alive[5:])
-        notes += (Note(f"{counted(len(alive) - 5, 'other')} {'holds' if len(alive) == 6 else 'hold'} {human_bytes(rest)}"),) if rest else ()
+        notes += (Note(f"{plural(len(alive) - 5, 'other')} {'holds' if len(alive) == 6 else 'hold'} {human_bytes(rest)}"),) if rest else ()
         params = sum(bytes_of(p.type) for p in entry.params)
         allowed = f"{human_bytes(limit)} are allowed (parameters: {human_bytes(params)} more)"
         message = f"{human_bytes(life.peak)} live at %{node.name}, {allowed}"

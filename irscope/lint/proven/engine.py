@@ -170,7 +170,7 @@ class Engine:
         if isinstance(policy, FromSource) and policy.rewrites(module, self.planned.device):
             return standing(self.planned, self.home, self.machine)
         plans = plan_changed(module, self.planned.policy, self.planned.device)
-        return standing(Planned.of(module, plans, self.planned.policy), self.home, self.machine)
+        return standing(Planned(module, self.planned.policy, made=plans), self.home, self.machine)
 
     @cached_property
     def _policy(self) -> Policy:
@@ -186,7 +186,7 @@ class Engine:
                 plans = under.plan_changed(self.view.module, self.planned.device)
             except CANNOT:
                 continue
-            found.append((flag, does, standing(Planned.of(self.view.module, plans, self.planned.policy), self.home, self.machine)))
+            found.append((flag, does, standing(Planned(self.view.module, self.planned.policy, made=plans), self.home, self.machine)))
         return found
 
     def _tried(self, edge: RefusedEdge, proposal: Proposal, whole: TrialScope | None = None) -> ProvenFix | TrialOutcome | None:
@@ -225,8 +225,8 @@ class Engine:
         try:
             module = apply_edit(scope, edit)
             plans = plan_changed(module, self.planned.policy, self.planned.device)
-            planned = Planned.of(module, plans, self.planned.policy)
-            return standing(planned, self.home, self.machine) if plans and planned.unsized is None else None
+            planned = Planned(module, self.planned.policy, made=plans)
+            return standing(planned, self.home, self.machine) if planned.unsized is None else None
         except CANNOT:
             return None
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from irscope.graph import Graph, Node, TensorType
-from irscope.graph.dtypes import DTYPES, DType
+from irscope.graph import DTYPES, DType, Graph, Node, TensorType
 
 NEAR = 64
 """Nodes above the consumer among which the producer is looked for, where the compiler made one edge of a path."""

@@ -10,8 +10,8 @@ from irscope.analysis.summary import describe_type
 from irscope.analysis.values import size
 from irscope.fusion import Plan, compiler_of, policy_for
 from irscope.fusion.policy import FromSource
-from irscope.graph import Graph, Module, Node, callees_first
-from irscope.lint.edits import Edit, built
+from irscope.graph import Graph, Module, Node
+from irscope.lint.edits import Edit, built, edited, with_graphs
 from irscope.lint.fusion import plans
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
@@ -65,21 +65,9 @@ class Standing:
 
 def apply_edit(scope: TrialScope, edit: Edit | None) -> Module:
     """A copy of the module, or of the part of it that is looked at, with an edit applied."""
-    module = scope.module
-    copy = module.derived()
-    if not scope.whole:
-        graph = built(scope.nodes, scope.results, edit, scope.graph.name)
-        copy.graphs, copy.entry = {graph.name: graph}, graph.name
-        return copy
-    became: dict[Graph, Graph] = {}
-    reached = callees_first(module, module.main())
-    for graph in reached:
-        if graph is scope.graph or any(body in became for node in graph.nodes for body in node.bodies):
-            nodes = [*graph.params, *graph.nodes]  # parameters are numbered in this order, and texts define them in any
-            became[graph] = built(nodes, [graph.result()], edit if graph is scope.graph else None, graph.name, became)
-    copy.graphs = {graph.name: became.get(graph, graph) for graph in reached}
-    copy.entry = became.get(module.main(), module.main()).name
-    return copy
+    if scope.whole:
+        return edited(scope.module, {scope.graph: edit})
+    return with_graphs(scope.module, [built(scope.nodes, scope.results, edit, scope.graph.name)])
 
 
 def plan_changed(module: Module, policy: str, device: str | None) -> list[Plan]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from irscope.lint.proven.fix import Attempt, FixAnswer, ProvenFix, TrialOutcome
 from irscope.lint.proven.savings import saving_words
-from irscope.lint.savings import counted
+from irscope.source.plural import plural
 
 COMPILERS = {"xla-cpu": "XLA", "xla-gpu": "XLA", "tvm": "TVM", "inductor": "Inductor", "irscope": "irscope's compiler"}
 LISTED = 3
@@ -48,7 +48,7 @@ def answer_lines(answer: FixAnswer) -> list[str]:
 
 def effects(fix: ProvenFix) -> str:
     """``saves 1 kernel, 32 KiB, about 0.6 us, planned again with the change (12 operators); also fuses %a -> %b``."""
-    scope = f"all {counted(fix.nodes, 'operator')}" if fix.is_whole else f"the {counted(fix.nodes, 'operator')} around the edge"
+    scope = f"all {plural(fix.nodes, 'operator')}" if fix.is_whole else f"the {plural(fix.nodes, 'operator')} around the edge"
     less = "" if fix.outcome is TrialOutcome.FUSED else "a smaller edge takes its place, which is not fused; "
     text = f"{less}saves {saving_words(fix.saves)}, by a plan of the changed program ({scope})"
     for what, pairs in (("also fuses", fix.gained), ("no longer fuses", fix.lost)):

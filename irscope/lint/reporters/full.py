@@ -9,9 +9,10 @@ from irscope.lint.baseline import fingerprint
 from irscope.lint.edges import Edge, folded
 from irscope.lint.proven.words import answer_lines
 from irscope.lint.report import FileReport, Report
-from irscope.lint.savings import counted, human_bytes, human_us
+from irscope.lint.savings import human_bytes, human_us
 from irscope.lint.stages import Stages
 from irscope.source import Finding, Level, Severity
+from irscope.source.plural import plural
 
 FIRST = 10
 """Facts that are shown of a file, in a line each, unless all are requested."""
@@ -136,7 +137,7 @@ def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> st
     if of_pair:
         lines = [f"{file.file}: what became of it under {policy}"]
     else:
-        lines = [f"{file.file}: {counted(len(file.edges), 'edge')} under {policy}, {apart_words(file.edges)}"]
+        lines = [f"{file.file}: {plural(len(file.edges), 'edge')} under {policy}, {apart_words(file.edges)}"]
     lines += [f"  note: {remark}" for remark in file.remarks]
     for worth in file.stages:
         lines += ["", *_stages(worth), ""]
@@ -150,7 +151,7 @@ def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> st
     if rest:
         verb, these = ("costs", "it") if len(rest) == 1 else ("cost", "them")
         less = costs(rest) or "nothing"
-        lines += ["", f"  and {counted(len(rest), 'more edge')}, which {verb} less ({less} in all): --all shows {these}"]
+        lines += ["", f"  and {plural(len(rest), 'more edge')}, which {verb} less ({less} in all): --all shows {these}"]
     return "\n".join(lines)
 
 

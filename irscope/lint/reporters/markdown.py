@@ -7,8 +7,8 @@ from irscope.lint.edges import folded
 from irscope.lint.proven.words import sentence
 from irscope.lint.report import FileReport, Report
 from irscope.lint.reporters.full import apart_words, columns, costs, lifted, savings
-from irscope.lint.savings import counted
 from irscope.source import Finding, Severity
+from irscope.source.plural import plural
 from irscope.source.visible import one_line, visible
 
 MAX_ROWS = 100
@@ -18,7 +18,7 @@ SIGNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "i
 
 def write(report: Report) -> str:
     """The verdict in one line, then a table a file; clean files are one line together."""
-    blocks = ["## irscope", f"{_count(len(report.files), 'file')}, {report.summary()}."]
+    blocks = ["## irscope", f"{plural(len(report.files), 'file')}, {report.summary()}."]
     blocks += [one_line(visible(f"{line}.")) for line in report.chosen()]
     if report.statistics and report.findings():
         blocks.append(_statistics(report))
@@ -29,7 +29,7 @@ def write(report: Report) -> str:
             blocks.append(_edges(file, file.policy or report.policy, report.pair is not None))
     clean = [file.file for file in report.files if not file.findings]
     if clean and len(clean) < len(report.files):
-        others = f" and {counted(len(clean) - 20, 'other')}" if len(clean) > 20 else ""
+        others = f" and {plural(len(clean) - 20, 'other')}" if len(clean) > 20 else ""
         blocks.append("No findings in " + ", ".join(f"`{_code(name)}`" for name in clean[:20]) + others + ".")
     return "\n\n".join(blocks)
 
@@ -56,7 +56,7 @@ def _table(findings: list[Finding]) -> str:
 
 def _edges(file: FileReport, policy: str, of_pair: bool) -> str:
     apart = [edge for group in folded(file.edges) for edge in group]
-    rows = [f"{_count(len(file.edges), 'edge')} under {policy}, {apart_words(file.edges)}.", ""]
+    rows = [f"{plural(len(file.edges), 'edge')} under {policy}, {apart_words(file.edges)}.", ""]
     if of_pair:
         apart = file.edges
     rows += ["| producer | consumer | fused | why | costs at most |", "|---|---|---|---|---|"] if apart else []
@@ -75,10 +75,6 @@ def _edges(file: FileReport, policy: str, of_pair: bool) -> str:
         rows += ["", f"On {_cell(worth.machine)}; lifted: {lifted(worth)}.", "", "| " + " | ".join(head) + " |"]
         rows += ["|---|" + "---:|" * (len(head) - 1), *("| " + " | ".join(row) + " |" for row in table)]
     return "\n".join(rows).rstrip()
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}" + ("" if n == 1 else "s")
 
 
 def _cell(text: str) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Container
 
 from irscope.analysis.values import FILLS, number, written
 from irscope.graph import Graph, Kind, Node
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.lint.collect import gains
 from irscope.lint.rules.cast_between import CastBetween
 from irscope.lint.rules.reshape_or_transpose_between import ReshapeOrTransposeBetween
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 BETWEEN = {hlo.convert: (hlo.convolution, hlo.dot), hlo.reshape: (hlo.convolution,), hlo.transpose: (hlo.convolution,)}
 """What stands between, and after which operators: products of torch and TVM are reshaped as a matter of course, to merge dimensions."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.values import dims
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.lint.quantised import products, stored
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot
-from irscope.source import Severity
 
 UNIT = 64
 """What padding aims at: a multiple of 64 suits every vector and matrix unit."""

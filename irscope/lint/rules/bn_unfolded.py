@@ -7,11 +7,10 @@ from functools import partial
 from irscope.analysis.values import ARITHMETIC, MOVES, dims, number, other, size
 from irscope.graph import Graph, Kind, Node
 from irscope.graph.walk import behind
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, counted, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, human_bytes, plural
 from irscope.lint.quantised import products, stored
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution
-from irscope.source import Note, Severity
 
 SCALES = hlo.named("multiply divide")
 LONGEST = 8
@@ -151,7 +150,7 @@ class BnUnfolded(Rule):
             return
         node, chain, scales = max(found, key=lambda f: size(f[0]))
         weights = stored(node.operands[1])
-        more = f"; so {'is' if len(found) == 2 else 'are'} {counted(len(found) - 1, 'more product')}" if len(found) > 1 else ""
+        more = f"; so {'is' if len(found) == 2 else 'are'} {plural(len(found) - 1, 'more product')}" if len(found) > 1 else ""
         yield self.finding(
             context,
             chain[-1],

@@ -5,9 +5,8 @@ from __future__ import annotations
 from irscope.analysis.values import MOVES, number
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 UNCHANGED = MOVES | hlo.named("broadcast")
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.lint.torch_nodes import READS
 from irscope.ops.sets import torchscript
-from irscope.source import Severity
 
 IF = torchscript("prim::If")
 BRANCHES = IF | torchscript("prim::Loop")
@@ -29,7 +28,6 @@ class BranchOnData(Rule):
     """
 
     code, name, severity = "CTL006", "branch-on-data", Severity.INFO
-    formats = ("torchscript",)
     dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(

@@ -8,10 +8,9 @@ from math import prod
 from irscope.analysis.recognise.parts import axes_text
 from irscope.analysis.values import body_operator, dims, number, size
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Severity, Site, human_bytes
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
-from irscope.source import Severity
 
 SAYS = {
     hlo.add: "multiply by the number of terms",
@@ -44,7 +43,6 @@ class BroadcastThenReduce(Rule):
     """
 
     code, name, severity = "BRD004", "broadcast-then-reduce", Severity.WARNING
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (

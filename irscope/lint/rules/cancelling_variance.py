@@ -5,12 +5,10 @@ from irscope.analysis.recognise.parts import SQUARE, find, squared, summed
 from irscope.analysis.values import COPIES, SPREADS
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
+from irscope.lint.islands import HALF
 from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
-from irscope.source import Note, Severity
-
-HALF = frozenset(("f16", "bf16"))
 
 
 class CancellingVariance(Rule):

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from irscope.formats.export.signature import Exported
 from irscope.formats.torchscript import structure as torch
 from irscope.graph import Node, TensorType, bytes_of
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Rule, Severity, human_bytes
 from irscope.ops.sets import torchscript
-from irscope.source import Severity
 
 CONSTANT = "CONSTANT_TENSOR"
 LIFTS = torchscript("lift_fresh lift_fresh_copy")
@@ -74,8 +73,6 @@ class CapturedConstant(Rule):
     """
 
     code, name, severity = "MEM006", "captured-constant", Severity.WARNING
-    formats = ("export", "torchscript")
-    fix = Fix.HINT
     timed = False
     bad = (
         Fixture.fx(_program("CONSTANT_TENSOR target='table'", 1024), "c_table"),

@@ -6,9 +6,8 @@ from functools import partial
 
 from irscope.analysis.values import dims, is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 ANCHORS = hlo.named("dot convolution reduce-window reduce custom-call")
 

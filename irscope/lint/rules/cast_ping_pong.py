@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, RuleFinding, Severity, Site, human_bytes
 from irscope.ops.sets import hlo, relay
-from irscope.source import Note, Severity
 
 MOVEMENT = hlo("reshape transpose broadcast slice reverse copy bitcast") | relay("reshape transpose reverse copy")
 """Operators that give elements on as they are."""
@@ -161,16 +161,15 @@ ENTRY e {
     def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             for node in context.view.with_op(CASTS, graph):
-                first = _earlier_convert(node)
-                if first is not None and not _meant(node, first, context.view.optimised):
-                    yield self._finding(context, node, first)
+                way = _undone(node)
+                if way and not _meant(node, way[0], context.view.optimised):
+                    yield self._finding(context, node, *way)
 
-    def _finding(self, context: Context, node: Node, first: Node) -> RuleFinding:
+    def _finding(self, context: Context, node: Node, first: Node, *moves: Node) -> RuleFinding:
         outer, inner = node.type, first.type
         assert isinstance(outer, TensorType) and isinstance(inner, TensorType)
         lossy = not inner.dtype.holds(outer.dtype)
         what = "loses digits on the way" if lossy else "changes nothing"
-        moves = _moves_between(node, first)
         found = self.finding(
             context, node,
             f"{outer.dtype} -> {inner.dtype} -> {outer.dtype} {what} ({human_bytes(inner.bytes + outer.bytes)} written)",
@@ -182,19 +181,19 @@ ENTRY e {
         return found
 
 
-def _earlier_convert(node: Node) -> Node | None:
-    """The conversion that the conversion ``node`` undoes, looking through data movement."""
+def _undone(node: Node) -> list[Node]:
+    """The conversion that a conversion undoes, and the data movement between them, in order; empty where it undoes none."""
     if not node.operands or not isinstance(node.type, TensorType):
-        return None
-    at = node.operands[0]
-    while at.op in MOVEMENT and at.operands:
-        at = at.operands[0]
-    if at.op not in CASTS or not isinstance(at.type, TensorType):
-        return None
-    source = at.operands[0].type
-    if isinstance(source, TensorType) and source.dtype is node.type.dtype and at.type.dtype is not node.type.dtype:
-        return at
-    return None
+        return []
+    way = [node.operands[0]]
+    while way[-1].op in MOVEMENT and way[-1].operands:
+        way.append(way[-1].operands[0])
+    first = way[-1]
+    if first.op not in CASTS or not isinstance(first.type, TensorType):
+        return []
+    source = first.operands[0].type
+    undoes = isinstance(source, TensorType) and source.dtype is node.type.dtype and first.type.dtype is not node.type.dtype
+    return way[::-1] if undoes else []
 
 
 def _meant(node: Node, first: Node, compiled: bool) -> bool:
@@ -206,17 +205,7 @@ def _meant(node: Node, first: Node, compiled: bool) -> bool:
     return inner.dtype.is_integer or inner.dtype.bits <= 8 or (compiled and inner.dtype.is_float and outer.dtype.is_float)
 
 
-def _moves_between(node: Node, first: Node) -> list[Node]:
-    """The data movement between the two conversions, in order."""
-    found = []
-    at = node.operands[0]
-    while at is not first:
-        found.append(at)
-        at = at.operands[0]
-    return found[::-1]
-
-
-def _moved(moves: list[Node], first: Node, outer: TensorType, site: Site) -> Node:
+def _moved(moves: Sequence[Node], first: Node, outer: TensorType, site: Site) -> Node:
     """The operand of the first conversion, moved in its own type."""
     at = site.new(first.operands[0])
     for move in moves:

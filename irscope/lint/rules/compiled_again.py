@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
-from irscope.lint.findings import RuleFinding
-from irscope.source import Note, Severity
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity
 
 _AGAIN = """
     V1122 13:54:20.592000 7 torch/_dynamo/guards.py:5396] [1/1] [__recompiles] Recompiling function f in net.py:14
@@ -43,8 +41,6 @@ class CompiledAgain(Rule):
     """
 
     code, name, severity = "CTL008", "compiled-again", Severity.WARNING
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (

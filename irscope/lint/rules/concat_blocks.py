@@ -7,10 +7,9 @@ from functools import partial
 from irscope.analysis.values import MOVES, dims, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Make, Rule, RuleFinding, Site, human_bytes, saving
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Make, Note, Rule, RuleFinding, Severity, Site, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate, Slice
-from irscope.source import Note, Severity
 
 MANY = 8
 """XLA's limit: a concatenation of more pieces is no part of a fusion."""
@@ -39,7 +38,6 @@ class ConcatBlocks(Rule):
     """
 
     code, name, severity = "FUS010", "concat-blocks", Severity.WARNING
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from irscope.analysis.values import size, written
 from irscope.graph import Graph, Kind, Node
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, human_bytes, plural, saving
 from irscope.lint.rules.constant_subgraph import ConstantSubgraph
 from irscope.lint.view import ModuleView
-from irscope.source import Note, Severity
 
 LISTED = 5
 """Operators that are named."""
@@ -100,7 +99,7 @@ class ConstantArithmetic(Rule):
             return
         yield self.finding(
             context, places[0],
-            f"{counted(len(places), 'operator')} {'computes' if len(places) == 1 else 'compute'} from constants alone, "
+            f"{plural(len(places), 'operator')} {'computes' if len(places) == 1 else 'compute'} from constants alone, "
             f"{human_bytes(sum(map(size, places)))}: compilers fold them",
             notes=tuple(Note(f"%{node.name} is {node.op.name}, {node.type}", node.loc) for node in places[:LISTED]),
             saves=saving(),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from irscope.analysis.values import CALLS, MOVES, cone, size
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.graph import TensorType
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, saving
 from irscope.lint.torch_nodes import TURNS
 from irscope.ops import sets
-from irscope.source import Note, Severity
 
 ORDERED = sets.torchscript("view reshape _unsafe_view flatten view_as reshape_as")
 """Who joins axes that were turned apart needs the elements in order: the copy is made in any case."""
@@ -43,7 +42,6 @@ class ContiguousAfterPermute(Rule):
     """
 
     code, name, severity = "LAY004", "contiguous-after-permute", Severity.WARNING
-    formats = ("torchscript", "export")
     bad = (
         Fixture.torchscript(
             """

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from irscope.graph import DTYPES, Effect, Graph, Kind, Node, TensorType, TupleType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Severity, Site, human_bytes
 from irscope.ops import hlo
-from irscope.source import Severity
 
 PRED = DTYPES["pred"]
 LARGEST = 32

@@ -5,12 +5,11 @@ from __future__ import annotations
 from irscope.analysis.values import dims, size, written
 from irscope.graph import Graph, Kind, Node
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, saving
 from irscope.lint.claims import TIDY
 from irscope.lint.torch_nodes import TURNS
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Transpose
-from irscope.source import Note, Severity
 
 BETWEEN = hlo.named("pad convert copy bitcast")
 FAR = 8

@@ -5,9 +5,8 @@ from __future__ import annotations
 from irscope.analysis.values import LEAVES, MOVES, size
 from irscope.graph import Graph, Layout, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, saving
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 """Less than this in all is information."""
@@ -36,7 +35,6 @@ class CopyInserted(Rule):
     """
 
     code, name, severity = "LAY003", "copy-inserted", Severity.WARNING
-    formats = ("hlo",)
     bad = (
         Fixture.hlo(
             """

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from irscope.formats.export.dialect import EXPORT
 from irscope.graph import DynamicDim, TensorType, Type
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
-from irscope.source import Severity
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 
 UNBACKED = re.compile(r"\bu\d+\b")
 """Names of symbols that torch has no example value for: u0, u1, ..."""
@@ -42,8 +41,6 @@ class DataDependentSize(Rule):
     """
 
     code, name, severity = "SHP008", "data-dependent-size", Severity.INFO
-    formats = ("export",)
-    fix = Fix.HINT
     timed = False
     dialect = EXPORT
     bad = (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.graph import Graph, Node, TensorType, bytes_of, kept
-from irscope.lint import Context, Findings, Fixture, Rule, counted, saving
+from irscope.lint import Context, Findings, Fixture, Rule, Severity, plural, saving
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Prepared
-from irscope.source import Severity
 
 CHEAP = hlo.named("constant iota tuple get-tuple-element broadcast parameter")
 """What costs nothing where nobody uses it: parts of tuples that a loop or a library call gives beside what is wanted."""
@@ -146,7 +145,7 @@ class DeadCode(Rule):
                 if all(n.op in CHEAP for n in chain):
                     continue
                 written = sum(bytes_of(n.type) for n in chain)
-                more = f", with {counted(len(chain) - 1, 'more node')} kept for it" if len(chain) > 1 else ""
+                more = f", with {plural(len(chain) - 1, 'more node')} kept for it" if len(chain) > 1 else ""
                 yield self.finding(
                     context, node,
                     f"nothing uses %{node.name}{more}",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from irscope.analysis.values import dims
 from irscope.graph import Kind, Node
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 HIGH_RANK = 6
 """Kernels with more loops than this are rarely written well."""
@@ -29,7 +28,6 @@ class DegenerateDims(Rule):
     """
 
     code, name, severity, default = "SHP003", "degenerate-dims", Severity.INFO, False
-    formats = ("hlo", "relay")
     structural = True
     bad = (
         Fixture.hlo(

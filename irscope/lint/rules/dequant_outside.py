@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.analysis.values import size
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, saving
 from irscope.lint.gemm_kernels import Kernels
 from irscope.lint.quantised import dequantised, products
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
 """Smaller operands stay in the caches."""

@@ -7,10 +7,9 @@ from functools import partial
 from irscope.analysis.diagonal import Diagonal, diagonal
 from irscope.analysis.values import dims
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
-from irscope.source import Note, Severity
 
 FEWEST = 16
 """A smaller matrix costs less than a kernel, whatever it holds."""

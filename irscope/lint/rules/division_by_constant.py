@@ -6,9 +6,8 @@ from math import frexp
 
 from irscope.analysis.values import number
 from irscope.graph import DType, Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Severity
 
 POWERS = {2.0: "x * x", 3.0: "x * x * x", 0.5: "sqrt(x)", -0.5: "rsqrt(x)", -1.0: "1 / x"}
 INVERSE = {hlo.log: hlo.exponential, hlo.exponential: hlo.log}
@@ -34,7 +33,6 @@ class DivisionByConstant(Rule):
     """
 
     code, name, severity, default = "ALG007", "division-by-constant", Severity.INFO, False
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     passes = ("simplify-algebra",)
     structural = True

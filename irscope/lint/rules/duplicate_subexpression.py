@@ -6,9 +6,8 @@ from collections import Counter
 
 from irscope.analysis.values import written
 from irscope.graph import Graph, Kind, Node, bytes_of
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 """Below this size computing a value twice is often cheaper than keeping it, so that a finding is information only."""

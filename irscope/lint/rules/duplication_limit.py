@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.lint.unfused import findings_by_producer
-from irscope.source import Severity
 
 
 def _sum_of_slices(n: int) -> str:
@@ -34,7 +33,6 @@ class DuplicationLimit(Rule):
     """
 
     code, name, severity = "FUS014", "duplication-limit", Severity.WARNING
-    formats = ("hlo",)
     structural = True
     policies = ("xla-cpu", "xla-gpu")
     bad = (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.graph import DynamicDim, Graph, Node, TensorType, bytes_of
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, plural
 from irscope.ops import hlo
 from irscope.ops.attributes import Dot
-from irscope.source import Note, Severity
 
 
 class DynamicDimBlocks(Rule):
@@ -113,7 +112,7 @@ class DynamicDimBlocks(Rule):
         where = "innermost axis" if inner else "axis " + ", ".join(map(str, axes))
         return self.finding(
             context, node,
-            f"%{node.name} is {type}: its {where} is dynamic, and propagates to {counted(len(tainted), 'value')}",
+            f"%{node.name} is {type}: its {where} is dynamic, and propagates to {plural(len(tainted), 'value')}",
             notes=(Note(f"%{summed.name} contracts a dynamic dimension", summed.loc),) if summed is not None else (),
             help="pad to a few fixed lengths and compile for each",
         )

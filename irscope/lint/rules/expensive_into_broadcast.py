@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, Severity
 from irscope.lint.unfused import findings_by_producer
-from irscope.source import Severity
 
 
 class ExpensiveIntoBroadcast(Rule):
@@ -25,7 +24,6 @@ class ExpensiveIntoBroadcast(Rule):
     """
 
     code, name, severity, default = "FUS006", "expensive-into-broadcast", Severity.INFO, False
-    formats = ("hlo",)
     fix = Fix.NONE
     structural = True
     policies = ("xla-cpu", "irscope")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from irscope.formats.inductor.attributes import Called
 from irscope.formats.inductor.dialect import INDUCTOR
 from irscope.graph import Node
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
-from irscope.source import Note, Severity
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 
 FALLBACKS = ("torch.ops.aten.", "aten.", "torch.ops.prims.", "prims.")
 """How calls of torch's own operators begin in output code. Calls of a library (extern_kernels) are no fallbacks."""
@@ -44,8 +43,6 @@ class FallbackKernel(Rule):
     """
 
     code, name, severity = "KRN005", "fallback-kernel", Severity.INFO
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (

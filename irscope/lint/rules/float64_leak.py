@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from irscope.analysis.values import written
-from irscope.graph import DTYPES, Graph, Node, TensorType, Type
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, RuleFinding, Site, counted, human_bytes
+from irscope.graph import DTYPES, Node, TensorType, Type
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, RuleFinding, Severity, Site, human_bytes, plural
+from irscope.lint.islands import islands_of
 from irscope.lint.torch_nodes import CONSTANT
 from irscope.ops import hlo, sets
-from irscope.source import Note, Severity
 
 DOUBLE = {"f64": "f32", "c128": "c64"}
 """Double precision, and what it is in single."""
@@ -145,7 +145,7 @@ class Float64Leak(Rule):
         if any(_is_double(leaf) for param in entry.params for leaf in param.type.leaves()) or not _has_narrower(context):
             return
         for graph in context.view.array_graphs:
-            for spread in _spreads(context, graph):
+            for spread in islands_of([node for node in graph.nodes if _is_double(node.type)]):
                 origins = [node for node in spread if self._begins(node)]
                 if origins and not any(node.op is hlo.parameter for node in spread):  # such a group begins in the caller
                     yield self._finding(context, spread, origins)
@@ -165,7 +165,7 @@ class Float64Leak(Rule):
         dtype = node.type.dtype.name if isinstance(node.type, TensorType) else "f64"
         return self.finding(
             context, node,
-            f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {counted(len(spread), 'node')}"
+            f"{dtype} begins here, in a graph without {dtype} inputs, and spreads to {plural(len(spread), 'node')}"
             f" ({human_bytes(wasted)} too much)",
             notes=tuple(Note(f"%{n.name} ({n.op.name}) is used with it", n.loc) for n in [n for n in origins if n is not node][:LISTED]),
             help="give the literal or the conversion the element type of its neighbours",
@@ -220,21 +220,3 @@ def _has_narrower(context: Context) -> bool:
 
 def _is_double(type: object) -> bool:
     return isinstance(type, TensorType) and type.dtype.name in DOUBLE
-
-
-def _spreads(context: Context, graph: Graph) -> list[list[Node]]:
-    """The double-precision nodes of a graph, grouped by connection through double-precision edges; each group in order."""
-    seen: set[Node] = set()
-    found: list[list[Node]] = []
-    for start in graph.nodes:
-        if start in seen or not _is_double(start.type):
-            continue
-        seen.add(start)
-        together = [start]
-        for node in together:
-            for near in (*node.operands, *context.view.users(node, graph)):
-                if near not in seen and _is_double(near.type):
-                    seen.add(near)
-                    together.append(near)
-        found.append(sorted(together, key=lambda n: n.index))
-    return found

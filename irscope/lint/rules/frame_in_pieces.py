@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
-from irscope.lint.findings import RuleFinding
-from irscope.source import Note, Severity
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity
 
 _BREAK = """
     V1122 13:54:20.592000 7 torch/_dynamo/symbolic_convert.py:5124] [1/0] [__graph_breaks] Graph break in user code at net.py:16
@@ -35,8 +33,6 @@ class FrameInPieces(Rule):
     """
 
     code, name, severity = "CTL007", "frame-in-pieces", Severity.WARNING
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from irscope.formats.export.dialect import EXPORT
 from irscope.graph import bytes_of
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
-from irscope.lint.savings import saving
+from irscope.lint import Context, Findings, Fixture, Rule, Severity, human_bytes, saving
 from irscope.ops.sets import torchscript
-from irscope.source import Severity
 
 WRITES = torchscript("slice_scatter select_scatter diagonal_scatter as_strided_scatter")
 WORTH_BYTES = 1 << 16
@@ -40,8 +38,6 @@ class FunctionalisedWrite(Rule):
     """
 
     code, name, severity = "LAY006", "functionalised-write", Severity.INFO
-    formats = ("export",)
-    fix = Fix.HINT
     timed = False
     dialect = EXPORT
     bad = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import is_python
 from irscope.graph import Node, Op
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops.sets import torchscript
-from irscope.source import Note, Severity
 
 CALLS = torchscript("prim::CallFunction prim::CallMethod")
 FALLBACKS = torchscript("prim::FallbackGraph prim::fallback_function prim::BailOut prim::BailoutTemplate")
@@ -34,7 +33,6 @@ class GraphBreakRemnant(Rule):
     """
 
     code, name, severity = "CTL004", "graph-break-remnant", Severity.INFO
-    formats = ("torchscript",)
     timed = False
     dialect = TORCHSCRIPT
     bad = (

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from math import prod
-
+from irscope.analysis.values import dims
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, counted
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, plural
+from irscope.lint.islands import HALF
+from irscope.lint.rules.narrow_integer_sum import terms_of
 from irscope.ops import hlo
-from irscope.ops.attributes import Convolution, Dot, Reduce
-from irscope.source import Note, Severity
 
 LONG = 1024
 """Terms from which a half-precision sum is worth a word: of 1024 equal terms, a bf16 sum (8 bits of mantissa) keeps the first 256."""
 
-HALF = frozenset(("f16", "bf16"))
+SUMS = hlo.named("reduce dot convolution")
 LISTED = 5
 """Other sums that are named."""
 
@@ -119,8 +118,8 @@ class HalfAccumulation(Rule):
     def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             found: dict[tuple[str, bool], list[Node]] = {}
-            for node in graph.nodes:
-                if _terms(node) >= LONG and isinstance(node.type, TensorType) and node.type.dtype.name in HALF:
+            for node in context.view.with_op(SUMS, graph):
+                if isinstance(node.type, TensorType) and node.type.dtype.name in HALF and _terms(node) >= LONG:
                     found.setdefault((node.type.dtype.name, node.op is hlo.reduce), []).append(node)
             for (dtype, reduces), nodes in found.items():
                 yield self._finding(context, nodes, dtype, reduces)
@@ -128,7 +127,7 @@ class HalfAccumulation(Rule):
     def _finding(self, context: Context, nodes: list[Node], dtype: str, reduces: bool) -> RuleFinding:
         """One finding for all sums of a graph in one type, or all products, at the longest."""
         node = max(nodes, key=_terms)
-        more = f"; {counted(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
+        more = f"; {plural(len(nodes) - 1, 'more sum' if reduces else 'more product')} like it" if len(nodes) > 1 else ""
         return self.finding(
             context, node,
             f"{_terms(node)} terms are summed in {dtype}{more}",
@@ -140,19 +139,7 @@ class HalfAccumulation(Rule):
 
 
 def _terms(node: Node) -> int:
-    """How many terms each result element sums; 0 when the node is no sum."""
-    if not node.operands or not isinstance(node.operands[0].type, TensorType) or not node.operands[0].type.is_static:
-        return 0
-    dims = node.operands[0].type.dims()
-    if node.op is hlo.reduce:
-        root = node.bodies[0].root if node.bodies else None
-        adds = root is not None and root.op is hlo.add
-        return prod(dims[d] for d in Reduce.of(node).dimensions if d < len(dims)) if adds else 0
-    if node.op is hlo.dot:
-        return prod(dims[d] for d in Dot.of(node).lhs_contracting_dims if d < len(dims))
-    if node.op is hlo.convolution and (window := Convolution.of(node).window) is not None:
-        kernel = node.operands[1].type
-        labels = Convolution.of(node).dim_labels
-        if isinstance(kernel, TensorType) and kernel.is_static and labels.rhs_input < kernel.rank:
-            return prod(window.size) * kernel.dims()[labels.rhs_input]
-    return 0
+    """How many terms each result element sums; 0 for another reduction than a sum."""
+    root = node.bodies[0].root if node.bodies else None
+    is_sum = node.op is not hlo.reduce or (root is not None and root.op is hlo.add)
+    return terms_of(node) if is_sum and dims(node.operands[0]) else 0

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from irscope.analysis.values import dims, number
-from irscope.graph import Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule
+from irscope.graph import Node, Op, TensorType
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Severity
 from irscope.ops import hlo
 from irscope.ops.attributes import Pad, Transpose
-from irscope.source import Severity
 
-SAME_TYPE = {hlo.reshape: "reshapes to the same shape", hlo.convert: "converts to the same type"}
+NEUTRAL = {
+    hlo.multiply: (1, "multiplies by 1"), hlo.divide: (1, "divides by 1"), hlo.power: (1, "raises to the power of 1"),
+    hlo.add: (0, "adds 0"), hlo.subtract: (0, "subtracts 0"),
+}
+"""Arithmetic with the second operand that makes it an identity."""
+COMMUTING = (hlo.multiply, hlo.add)
+KEEPERS: dict[Op, tuple[Callable[[Node], bool], str]] = {
+    hlo.reshape: (lambda node: node.operands[0].type == node.type, "reshapes to the same shape"),
+    hlo.convert: (lambda node: node.operands[0].type == node.type, "converts to the same type"),
+    hlo.slice: (lambda node: dims(node) == dims(node.operands[0]), "takes everything"),
+    hlo.pad: (lambda node: not any(map(any, Pad.of(node).padding)), "pads by nothing"),
+    hlo.transpose: (lambda node: Transpose.of(node).dimensions == tuple(range(len(dims(node)))), "keeps the order of axes"),
+    hlo.concatenate: (lambda node: len(node.operands) == 1, "joins one piece"),
+    hlo.select: (lambda node: node.operands[1] is node.operands[2], "chooses between a value and itself"),
+}
+"""Operators that move or choose elements, and when they are identities."""
+JUDGED = frozenset((*NEUTRAL, *KEEPERS))
 
 
 class IdentityOp(Rule):
@@ -114,11 +131,10 @@ class IdentityOp(Rule):
 
     def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
-            for node in graph.nodes:
-                judge = _JUDGES.get(node.op) if node.operands else None
-                if judge is None or not isinstance(node.type, TensorType) or not node.type.is_static:
+            for node in context.view.with_op(JUDGED, graph):
+                if not node.operands or not isinstance(node.type, TensorType) or not node.type.is_static:
                     continue
-                why, kept = judge(node)
+                why, kept = _identity(node)
                 if why:
                     yield self.finding(
                         context, node, f"{node.op.name} changes nothing: it {why}", help=f"use %{kept.name}",
@@ -126,60 +142,13 @@ class IdentityOp(Rule):
                     )
 
 
-def _same_type(node: Node) -> tuple[str, Node]:
-    same = node.operands[0].type == node.type
-    return (SAME_TYPE[node.op] if same else ""), node.operands[0]
-
-
-def _product(node: Node) -> tuple[str, Node]:
+def _identity(node: Node) -> tuple[str, Node]:
+    """What an operator does where that changes nothing, and the operand that it returns; an empty text otherwise."""
+    if node.op in KEEPERS:
+        is_identity, why = KEEPERS[node.op]
+        return (why if is_identity(node) else ""), node.operands[1 if node.op is hlo.select else 0]
+    value, why = NEUTRAL[node.op]
     left, right = node.operands
-    if number(right) == 1:
-        return "multiplies by 1", left
-    return ("multiplies by 1" if number(left) == 1 else ""), right
-
-
-def _quotient(node: Node) -> tuple[str, Node]:
-    return ("divides by 1" if number(node.operands[1]) == 1 else ""), node.operands[0]
-
-
-def _power(node: Node) -> tuple[str, Node]:
-    return ("raises to the power of 1" if number(node.operands[1]) == 1 else ""), node.operands[0]
-
-
-def _sum(node: Node) -> tuple[str, Node]:
-    left, right = node.operands
-    if number(right) == 0:
-        return "adds 0", left
-    return ("adds 0" if number(left) == 0 else ""), right
-
-
-def _difference(node: Node) -> tuple[str, Node]:
-    return ("subtracts 0" if number(node.operands[1]) == 0 else ""), node.operands[0]
-
-
-def _slice(node: Node) -> tuple[str, Node]:
-    return ("takes everything" if dims(node) == dims(node.operands[0]) else ""), node.operands[0]
-
-
-def _pad(node: Node) -> tuple[str, Node]:
-    return ("pads by nothing" if not any(map(any, Pad.of(node).padding)) else ""), node.operands[0]
-
-
-def _transpose(node: Node) -> tuple[str, Node]:
-    order = Transpose.of(node).dimensions
-    return ("keeps the order of axes" if order == tuple(range(len(order))) else ""), node.operands[0]
-
-
-def _concatenate(node: Node) -> tuple[str, Node]:
-    return ("joins one piece" if len(node.operands) == 1 else ""), node.operands[0]
-
-
-def _select(node: Node) -> tuple[str, Node]:
-    return ("chooses between a value and itself" if node.operands[1] is node.operands[2] else ""), node.operands[1]
-
-
-_JUDGES = {
-    hlo.reshape: _same_type, hlo.convert: _same_type, hlo.multiply: _product, hlo.divide: _quotient, hlo.power: _power,
-    hlo.add: _sum, hlo.subtract: _difference, hlo.slice: _slice, hlo.pad: _pad, hlo.transpose: _transpose, hlo.concatenate: _concatenate,
-    hlo.select: _select,
-}
+    if number(right) == value:
+        return why, left
+    return (why if node.op in COMMUTING and number(left) == value else ""), right

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from irscope.analysis.values import FILLS, MOVES, is_annotation, size, written
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, counted, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes, plural
 from irscope.lint.rules.rank_mismatch_elementwise import RankMismatchElementwise
 from irscope.lint.spread import cost_of_broadcasts, stored_broadcasts
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 LISTED = 5
 """Operators that are named."""
@@ -107,7 +106,7 @@ class ImplicitBroadcast(Rule):
         cost = f", {human_bytes(saves['bytes'] / 2) if saves['bytes'] else 'none'} of it written to memory" if saves is not None else ""
         yield self.finding(
             context, node,
-            f"{counted(len(places), 'elementwise operator')} {'broadcasts' if len(places) == 1 else 'broadcast'} a smaller tensor to the "
+            f"{plural(len(places), 'elementwise operator')} {'broadcasts' if len(places) == 1 else 'broadcast'} a smaller tensor to the "
             f"shape of the other operand{cost}",
             notes=tuple(Note(f"%{one.name} broadcasts {small.type} to {one.type}", one.loc) for one, small in places[:LISTED]),
             saves=saves,

@@ -6,9 +6,8 @@ from irscope.analysis.values import size
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import functional, is_in_place
 from irscope.graph import Graph, Node
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, saving
 from irscope.lint.torch_nodes import POINTWISE
-from irscope.source import Note, Severity
 
 LISTED = 5
 """Other writes that are named."""
@@ -33,7 +32,6 @@ class InplaceMutation(Rule):
     """
 
     code, name, severity = "FUS009", "inplace-mutation", Severity.INFO
-    formats = ("torchscript",)
     dialect = TORCHSCRIPT
     bad = (
         Fixture.torchscript(

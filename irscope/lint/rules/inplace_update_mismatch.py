@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from irscope.analysis.values import number
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.lint.unfused import findings_by_producer
-from irscope.source import Severity
 
 _UPDATE = """
             ENTRY e {{
@@ -36,7 +35,6 @@ class InplaceUpdateMismatch(Rule):
     """
 
     code, name, severity = "FUS011", "inplace-update-mismatch", Severity.WARNING
-    formats = ("hlo",)
     structural = True
     policies = ("xla-cpu", "xla-gpu")
     bad = (

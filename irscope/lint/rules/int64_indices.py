@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from irscope.analysis.values import CASTS_AND_MOVES, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.sets import torchscript
-from irscope.source import Note, Severity
 
 ARITHMETIC = torchscript("add sub mul floor_divide remainder cumsum rsub div arange bucketize")
 THIRD = torchscript("gather index_select scatter scatter_add index_add")
@@ -40,7 +39,6 @@ class Int64Indices(Rule):
     """
 
     code, name, severity = "DTY007", "int64-indices", Severity.INFO
-    formats = ("hlo", "torchscript")
     bad = (
         Fixture.torchscript(
             """

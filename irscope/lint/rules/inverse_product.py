@@ -6,10 +6,9 @@ from irscope.analysis.diagonal import Uniform, is_identity
 from irscope.analysis.values import CASTS_AND_MOVES, MOVES, dims
 from irscope.graph import Graph, Node
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall
-from irscope.source import Note, Severity
 
 SOLVERS = ("trsm", "triangularsolve")
 """What the targets of calls that solve triangular systems contain, in lower case: LAPACK's, cuBLAS's."""
@@ -60,7 +59,6 @@ class InverseProduct(Rule):
     """
 
     code, name, severity = "ALG012", "inverse-product", Severity.WARNING
-    formats = ("hlo", "torchscript")
     structural = inside = True
     timed = False
     bad = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.lint.unfused import findings_by_producer
-from irscope.source import Severity
 
 
 def _sum_of_inputs(n: int) -> str:
@@ -41,7 +40,6 @@ class KernelBudget(Rule):
     """
 
     code, name, severity = "FUS015", "kernel-budget", Severity.WARNING
-    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu", "xla-cpu")
     bad = (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from irscope.analysis.values import size
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes
 from irscope.ops.sets import hlo, torchscript
-from irscope.source import Note, Severity
 
 LARGE = 1 << 20
 """1 MiB: as text such a constant is several times as long."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, human_us
-from irscope.source import Severity
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, Severity, human_bytes, human_us
 
 SHARE = 0.5
 FEWEST = 32

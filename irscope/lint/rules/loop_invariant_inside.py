@@ -8,10 +8,9 @@ from textwrap import dedent
 from irscope.analysis.trips import trip_count
 from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node, pure
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes, saving
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
-from irscope.source import Note, Severity
 
 FREE = hlo.named("get-tuple-element tuple constant broadcast iota bitcast reshape parameter copy slice")
 CONSTANTS = hlo.named("constant iota")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
-from irscope.source import Note, Severity
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity
 
 FEWEST_STEPS = 1024
 """Below so many steps a loop takes less than a microsecond, whichever way."""

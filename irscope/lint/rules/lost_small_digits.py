@@ -5,9 +5,8 @@ from irscope.analysis.recognise.parts import find, moves_behind, patterns
 from irscope.analysis.values import COPIES, SPREADS, body_operator
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 MINUS_ONE = patterns("subtract(exponentials:exponential(x), 1)", "add(exponentials:exponential(x), -1)", through=COPIES)
 ONE_PLUS = patterns("add(1, x)", through=COPIES)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, human_us
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, Severity, human_bytes, human_us
 from irscope.lint.estimate import Works
-from irscope.source import Severity
 
 SHARE = 0.1
 """Of the module's estimated time."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from irscope.analysis.values import CASTS_AND_MOVES, is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, Severity, human_bytes, saving
 from irscope.lint.small_operand import with_small
 from irscope.ops import hlo
-from irscope.source import Severity
 
 WORTH_BYTES = 64 * 1024
 """Smaller results stay in the caches."""

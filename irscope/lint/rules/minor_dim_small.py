@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, Severity
 from irscope.ops import hlo
-from irscope.source import Severity
 
 SHORT = 4
 """An axis of fewer elements than this fills no vector of any machine."""
@@ -33,7 +32,6 @@ class MinorDimSmall(Rule):
     """
 
     code, name, severity, default = "LAY005", "minor-dim-small", Severity.INFO, False
-    formats = ("hlo", "relay")
     structural = inside = True
     bad = (
         Fixture.hlo(

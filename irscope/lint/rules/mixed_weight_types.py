@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from irscope.analysis.values import size
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
 from irscope.lint.quantised import products, stored
-from irscope.source import Note, Severity
 
 
 class MixedWeightTypes(Rule):
@@ -113,13 +112,11 @@ class MixedWeightTypes(Rule):
 
     def check(self, context: Context) -> Findings:
         kinds: dict[str, dict[str, list[tuple[Node, Node]]]] = {}
-        graph_of = {}
         for node, graph in products(context.view):
             weight = stored(node.operands[1]) if len(node.operands) > 1 else None
             if weight is None or graph in context.view.inlined:
                 continue
             if isinstance(weight.type, TensorType) and weight.type.dtype.is_float:
-                graph_of[node] = graph
                 kinds.setdefault(node.op.name, {}).setdefault(weight.type.dtype.name, []).append((node, weight))
         for kind, types in kinds.items():
             if len(types) < 2:

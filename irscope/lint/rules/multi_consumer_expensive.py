@@ -6,10 +6,9 @@ from functools import partial
 
 from irscope.analysis.values import size
 from irscope.graph import Node
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, human_bytes
 from irscope.lint.unfused import UnfusedEdge, unfused_edges
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 MOST_READERS = 4
 """With more readers than this the value is stored once, by whatever compiler."""
@@ -36,7 +35,6 @@ class MultiConsumerExpensive(Rule):
     """
 
     code, name, severity = "FUS004", "multi-consumer-expensive", Severity.WARNING
-    formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     structural, only_gains = True, True
     policies = ("xla-cpu",)

@@ -6,10 +6,9 @@ from math import prod
 
 from irscope.analysis.values import MOVES, dims, reduces
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Reduce
-from irscope.source import Severity
 
 NARROW = 16
 """Bits up to which a sum is looked at: programs choose 32 bits and more as integers without bounds."""
@@ -152,7 +151,7 @@ class NarrowIntegerSum(Rule):
             type = node.type
             if not isinstance(type, TensorType) or not type.dtype.is_integer or type.dtype.bits > NARROW:
                 continue
-            terms = _terms(node)
+            terms = terms_of(node) if node.op is not hlo.reduce or reduces(node, hlo.add) else 0
             low, high = _sums(node, terms)
             least, most = _range(type)
             if low < least or high > most:
@@ -163,16 +162,15 @@ class NarrowIntegerSum(Rule):
                 )
 
 
-def _terms(node: Node) -> int:
-    """How many terms each element of the result sums; 0 where the node is no sum, or its sizes are unknown."""
-    shape = dims(node.operands[0]) if node.operands else ()
-    if node.op is hlo.reduce:
-        return prod(shape[d] for d in Reduce.of(node).dimensions if d < len(shape)) if shape and reduces(node, hlo.add) else 0
-    if node.op is hlo.dot:
-        return prod(shape[d] for d in Dot.of(node).lhs_contracting_dims if d < len(shape)) if shape else 0
-    window, kernel = Convolution.of(node).window, dims(node.operands[1])
-    features = Convolution.of(node).dim_labels.rhs_input
-    return prod(window.size) * kernel[features] if window is not None and features < len(kernel) else 0
+def terms_of(node: Node) -> int:
+    """How many terms each element of a product, convolution or reduction combines; 0 where its sizes are unknown."""
+    if node.op is hlo.convolution:
+        window, kernel = Convolution.of(node).window, dims(node.operands[1])
+        features = Convolution.of(node).dim_labels.rhs_input
+        return prod(window.size) * kernel[features] if window is not None and features < len(kernel) else 0
+    shape = dims(node.operands[0])
+    along = Dot.of(node).lhs_contracting_dims if node.op is hlo.dot else Reduce.of(node).dimensions
+    return prod(shape[d] for d in along if d < len(shape)) if shape else 0
 
 
 def _sums(node: Node, terms: int) -> tuple[int, int]:

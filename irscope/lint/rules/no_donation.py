@@ -6,10 +6,9 @@ from collections import Counter
 
 from irscope.analysis.values import size
 from irscope.graph import Node, TensorType, Type
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 64 * 1024
 LISTED = 5
@@ -34,7 +33,6 @@ class NoDonation(Rule):
     """
 
     code, name, severity, default = "MEM002", "no-donation", Severity.INFO, False
-    formats = ("hlo",)
     bad = (
         Fixture.hlo(
             """

@@ -7,10 +7,9 @@ from functools import partial
 from irscope.analysis.values import SPREADS, dims, number
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site
 from irscope.ops import hlo
 from irscope.ops.attributes import Compare, Dot
-from irscope.source import Note, Severity
 
 CASTS = hlo.named("convert")
 FEWEST = 32

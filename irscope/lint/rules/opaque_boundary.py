@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, human_bytes, saving
 from irscope.lint.unfused import UnfusedEdge, proven_help, unfused_edges
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall
-from irscope.source import Note, Severity
 
 EPILOGUES = {"irscope": hlo.named("dot convolution reduce-window"), "tvm": hlo.named("dot convolution")}
 """Per policy, the operators whose kernels may end in elementwise work. XLA's CPU compiler hands products to a library before it fuses, and

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from irscope.graph import Node, bytes_of
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes, saving
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, human_bytes, saving
 from irscope.ops import hlo, sets
-from irscope.source import Note, Severity
 
 LISTED = 5
 CLONE, DETACH = sets.torchscript("clone"), sets.torchscript("detach")
@@ -34,7 +33,6 @@ class OptimizationBarrier(Rule):
     """
 
     code, name, severity = "FUS017", "optimization-barrier", Severity.INFO
-    formats = ("hlo", "torchscript")
     fix = Fix.REWRITE
     bad = (
         Fixture.hlo(

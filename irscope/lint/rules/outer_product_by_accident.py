@@ -5,10 +5,9 @@ from __future__ import annotations
 from irscope.analysis.values import MOVES, dims, reduces, size
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, saving
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Reduce
-from irscope.source import Note, Severity
 
 JOINS = (hlo.subtract, hlo.add, hlo.multiply, hlo.divide)
 SHORTEST = 4

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, counted
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, if_it_saves, plural
 from irscope.lint.pulling import KEEPERS, pulled
-from irscope.source import Note, Severity
 
 WORTH = 1.1
 """How many times as many rows the padded value has as what is kept, at least; machines like round numbers."""
@@ -116,13 +115,11 @@ class PaddingSlicedAway(Rule):
             if found is None or not found.pads or found.part.size < WORTH * found.part.kept:
                 continue
             pad, part = found.pads[0], found.part
-            made = self.finding(
+            yield from if_it_saves(self.finding(
                 context, pad,
                 f"%{pad.name} pads to {part.size}, and %{keeper.name} keeps {part.kept} of them: "
-                f"{counted(len(found.products), 'product')} in between compute the padding",
+                f"{plural(len(found.products), 'product')} in between compute the padding",
                 notes=(Note(f"%{keeper.name} is here: {keeper.type}", keeper.loc),),
                 help="leave the padding out",
                 saves=found.edit,
-            )
-            if made.saves is None or made.saves["us"] > 0:
-                yield made
+            ))

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from irscope.analysis.recognise import RECOGNISERS
 from irscope.analysis.recognise.parts import Composite
 from irscope.graph import Graph
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.lint.softmax_rewriter import SoftmaxRewriter
 from irscope.lint.view import ModuleView
-from irscope.source import Note, Severity
 
 _SOFTMAX = """
             ENTRY e {{

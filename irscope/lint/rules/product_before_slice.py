@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, counted
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, if_it_saves, plural
 from irscope.lint.pulling import KEEPERS, pulled
-from irscope.source import Note, Severity
 
 WORTH = 2
 """How many times as much is computed as is kept, at least."""
@@ -139,13 +138,11 @@ class ProductBeforeSlice(Rule):
             if found is None or found.pads or found.part.kept * WORTH > found.part.size:
                 continue
             product, part = found.products[0], found.part
-            before = f", after {counted(len(found.products) - 1, 'product')} of the same rows" if len(found.products) > 1 else ""
-            made = self.finding(
+            before = f", after {plural(len(found.products) - 1, 'product')} of the same rows" if len(found.products) > 1 else ""
+            yield from if_it_saves(self.finding(
                 context, product,
                 f"%{product.name} computes {part.size} rows or columns{before}, and %{keeper.name} ({keeper.op.name}) keeps {part.kept}",
                 notes=(Note(f"%{keeper.name} is here: {keeper.type}", keeper.loc),),
                 help=f"{keeper.op.name} first, and multiply what is kept",
                 saves=found.edit,
-            )
-            if made.saves is None or made.saves["us"] > 0:
-                yield made
+            ))

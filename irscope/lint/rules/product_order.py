@@ -9,9 +9,8 @@ from irscope.analysis.einsum import Chain, chain, contracted, dot_attrs
 from irscope.analysis.values import dims
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, if_it_saves
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 ORDERS = ((1, 2), (0, 2))
 """The factors that are multiplied first in the two other orders of ``(a b) c``."""
@@ -154,16 +153,14 @@ class ProductOrder(Rule):
                     continue
                 (last,) = {0, 1, 2} - set(order)
                 one, two, third = (found.factors[i] for i in (*order, last))
-                made = self.finding(
+                yield from if_it_saves(self.finding(
                     context, outer,
                     f"%{found.inner.name} and %{outer.name} take {_count(now)} operations; %{one.name} times %{two.name} first, and then "
                     f"%{third.name}, takes {_count(least)}",
                     notes=(Note(f"%{found.inner.name} is the first product: {found.inner.type}", found.inner.loc),),
                     help=f"multiply %{one.name} and %{two.name} first",
                     saves=Edit({outer: partial(_reordered, found, order)}, found.factors),
-                )
-                if made.saves is None or made.saves["us"] > 0:
-                    yield made
+                ))
 
 
 def _chains(context: Context, graph: Graph, outer: Node) -> Iterator[Chain]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from irscope.analysis.values import CASTS_AND_MOVES, size
 from irscope.graph import Node
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes
 from irscope.lint.quantised import dequantised, narrow, products, stored
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 16 * 1024
 """Smaller weights are not worth quantising."""
@@ -124,9 +123,7 @@ class QuantisationIncomplete(Rule):
     def check(self, context: Context) -> Findings:
         quantised: dict[str, list[Node]] = {}
         floats: dict[str, list[tuple[Node, Node]]] = {}
-        graph_of = {}
-        for node, graph in products(context.view):
-            graph_of[node] = graph
+        for node, _ in products(context.view):
             if any(narrow(behind(o, CASTS_AND_MOVES)) or dequantised(o) for o in node.operands[:2]):
                 quantised.setdefault(node.op.name, []).append(node)
                 continue

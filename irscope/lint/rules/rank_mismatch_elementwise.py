@@ -6,11 +6,10 @@ from itertools import dropwhile
 
 from irscope.analysis.values import FILLS, dims
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.lint.spread import Stored, cost_of_broadcasts, stored_broadcasts
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast
-from irscope.source import Severity
 
 
 class RankMismatchElementwise(Rule):

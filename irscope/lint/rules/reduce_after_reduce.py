@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from irscope.analysis.values import body_operator, dims, number, size
+from irscope.analysis.values import body_operator, number, size
 from irscope.graph import Graph, Node
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
+from irscope.lint.proven.changes.reductions import at_once
 from irscope.lint.unfused import proven_help, unfused_edges
 from irscope.ops import hlo
-from irscope.ops.attributes import Reduce
-from irscope.source import Note, Severity
 
 NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.minimum: float("inf"), hlo.or_: 0.0, hlo.and_: 1.0}
 """Where a reduction by each operator begins."""
@@ -35,7 +32,6 @@ class ReduceAfterReduce(Rule):
     """
 
     code, name, severity = "FUS012", "reduce-after-reduce", Severity.WARNING
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (
@@ -117,7 +113,7 @@ class ReduceAfterReduce(Rule):
                 f"%{node.name} reduces the result of %{first.name} by the same operator: one reduction over both is equivalent",
                 notes=(Note(f"%{first.name} is the first, of {first.operands[0].type}", first.loc),),
                 help="reduce over both sets of axes at once",
-                saves=Edit({node: partial(_at_once, node, first)}, (first.operands[0],)),
+                saves=at_once(first, node),
             )
         if context.settings.compiler == "xla-gpu":
             yield from self._apart(context, reported)
@@ -148,11 +144,3 @@ def _first(context: Context, graph: Graph, node: Node) -> Node | None:
     begins = [number(one.operands[1]) for one in (node, first)]
     alone = len(context.view.users(first, graph)) == 1 and first is not graph.root
     return first if alone and all(value == NEUTRAL[operator] for value in begins) else None
-
-
-def _at_once(node: Node, first: Node, site: Site) -> Node:
-    """One reduction over the axes of both."""
-    gone = set(Reduce.of(first).dimensions)
-    kept = [d for d in range(len(dims(first.operands[0]))) if d not in gone]
-    both = tuple(sorted(gone | {kept[d] for d in Reduce.of(node).dimensions}))
-    return site.copy(node, site.new(first.operands[0]), site.new(node.operands[1]), attrs={**node.attrs, "dimensions": both})

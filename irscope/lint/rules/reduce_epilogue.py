@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.lint.unfused import findings_by_producer
-from irscope.source import Severity
 
 _ROWS = """
             ENTRY e {
@@ -36,7 +35,6 @@ class ReduceEpilogue(Rule):
     """
 
     code, name, severity, default = "FUS013", "reduce-epilogue", Severity.INFO, False
-    formats = ("hlo",)
     structural = True
     policies = ("xla-gpu",)
     bad = (

@@ -6,11 +6,10 @@ from functools import partial
 
 from irscope.analysis.values import dims, size
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site
 from irscope.lint.unfused import unfused_edges
 from irscope.ops import hlo
 from irscope.ops.attributes import Transpose
-from irscope.source import Note, Severity
 
 ANCHORS = (hlo.dot, hlo.convolution, hlo.reduce_window)
 MOVEMENT = hlo.named("reshape transpose")

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from irscope.analysis.values import size
 from irscope.graph import Graph, Kind, Node
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
 from irscope.ops.sets import hlo, relay
-from irscope.source import Note, Severity
 
 APART = 2
 """Products and convolutions between the value and the addition that uses it again."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.attributes import OutputCodeModule
 from irscope.graph import Module, Node, bytes_of
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
-from irscope.lint.savings import counted
-from irscope.source import Note, Severity
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, plural
 
 WORTH_BYTES = 1 << 20
 """Less than this is never worth recomputing."""
@@ -62,8 +60,6 @@ class SavedTensorsDominate(Rule):
     """
 
     code, name, severity = "MEM005", "saved-tensors-dominate", Severity.INFO
-    formats = ("inductor", "export")
-    fix = Fix.HINT
     timed = False
     bad = (
         Fixture.inductor(_code("addmm", "1024"), "addmm"),
@@ -89,7 +85,7 @@ class SavedTensorsDominate(Rule):
         largest = tuple(Note(f"%{p.name} has {human_bytes(_bytes(p))}", p.loc) for p in saved[1:LISTED])
         yield self.finding(
             context, saved[0],
-            f"{counted(len(saved), 'tensor')} saved for the backward pass: {human_bytes(kept)} of the {human_bytes(total)} that it takes, "
+            f"{plural(len(saved), 'tensor')} saved for the backward pass: {human_bytes(kept)} of the {human_bytes(total)} that it takes, "
             f"%{saved[0].name} {human_bytes(_bytes(saved[0]))} of them",
             notes=largest, help="torch.utils.checkpoint around a block, or torch._functorch.config.activation_memory_budget below 1")
 

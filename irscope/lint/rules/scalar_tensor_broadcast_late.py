@@ -6,9 +6,8 @@ from functools import partial
 
 from irscope.analysis.values import COPIES, dims, number
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Severity, Site
 from irscope.ops import hlo
-from irscope.source import Severity
 
 WORTH = 1024
 """Elements from which doing the same arithmetic again and again is worth a word."""
@@ -32,7 +31,6 @@ class ScalarTensorBroadcastLate(Rule):
     """
 
     code, name, severity, default = "BRD005", "scalar-tensor-broadcast-late", Severity.INFO, False
-    formats = ("hlo", "relay")
     fix = Fix.REWRITE
     structural = True
     bad = (

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from irscope.formats.relay.attributes import DeviceCopy
 from irscope.graph import Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity, human_bytes, saving
 from irscope.ops import hlo
 from irscope.ops.sets import relay
-from irscope.source import Note, Severity
 
 COPIES = relay("device_copy annotation.copy")
 
@@ -30,7 +29,6 @@ class ScopeMismatch(Rule):
     """
 
     code, name, severity = "MEM004", "scope-mismatch", Severity.WARNING
-    formats = ("relay",)
     bad = (
         Fixture.relay(
             """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.ops.sets import relay, torchscript
-from irscope.source import Severity
 
 ARITHMETIC = torchscript("prim::NumToTensor Int mul floor_divide add sub remainder floordiv div")
 SIZE = torchscript("size")
@@ -30,7 +29,6 @@ class ShapeArithmetic(Rule):
     """
 
     code, name, severity = "SHP005", "shape-arithmetic", Severity.INFO
-    formats = ("relay", "torchscript")
     bad = (
         Fixture.torchscript(
             """

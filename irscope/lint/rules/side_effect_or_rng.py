@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from irscope.analysis.values import is_annotation
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops import hlo
 from irscope.ops.attributes import CustomCall, GetTupleElement
 from irscope.ops.sets import relay, torchscript
-from irscope.source import Note, Severity
 
 KEYED = relay("random.uniform random.normal random.multinomial random.threefry_generate random.threefry_split")
 """What gives the next key beside the numbers."""

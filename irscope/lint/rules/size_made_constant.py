@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from irscope.formats.inductor.compilation import Compiled
 from irscope.formats.inductor.dialect import INDUCTOR
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
-from irscope.lint.findings import RuleFinding
-from irscope.source import Severity
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, Severity
 
 _PREFIX = "V1122 13:54:20.592000 7 torch/fx/experimental/symbolic_shapes.py:7649] "
 _FRAME = '"frame_id": 0, "frame_compile_id": 0, "attempt": 0}'
@@ -36,8 +34,6 @@ class SizeMadeConstant(Rule):
     """
 
     code, name, severity = "SHP007", "size-made-constant", Severity.INFO
-    formats = ("inductor",)
-    fix = Fix.HINT
     timed = False
     dialect = INDUCTOR
     bad = (Fixture.inductor(_trace("L['x'].size()[1]")), Fixture.inductor(_trace("L['tokens'].size()[0]")))

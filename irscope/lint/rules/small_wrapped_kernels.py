@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from irscope.fusion import Plan
 from irscope.fusion.plan import Group
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, saving
 from irscope.lint.planned import Planned
-from irscope.source import Note, Severity
 
 SMALL_BYTES = 16 * 1024
 MANY = 16
@@ -32,7 +31,6 @@ class SmallWrappedKernels(Rule):
     """
 
     code, name, severity, default = "FUS020", "small-wrapped-kernels", Severity.INFO, False
-    formats = ("hlo",)
     structural = inside = True
     bad = (
         Fixture.hlo(

@@ -12,10 +12,9 @@ from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.dtypes import S32
 from irscope.graph.walk import behind
 from irscope.lazy import np
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, if_it_saves
 from irscope.ops import hlo
 from irscope.ops.attributes import Gather, GetTupleElement, Reverse, Slice, Sort
-from irscope.source import Note, Severity
 
 FEWEST = 64
 """Shorter rows are sorted in no time."""
@@ -145,15 +144,13 @@ class SortForFew(Rule):
             if size < FEWEST or few * WORTH > size:
                 continue
             end = "first" if start < size - stop else "last"
-            made = self.finding(
+            yield from if_it_saves(self.finding(
                 context, node,
                 f"rows of {size} elements are sorted, and only the {end} {few} of each are used",
                 notes=tuple(Note(f"%{keeper.name} keeps {keeper.type}", keeper.loc) for keeper in keepers[:2]),
                 help="use a maximum, minimum or argmax" if few == 1 else f"use top_k with k={few}",
                 saves=_edit(context, graph, node, used),
-            )
-            if made.saves is None or made.saves["us"] > 0:
-                yield made
+            ))
 
 
 Used = tuple[list[Node], int, tuple[int, int]]

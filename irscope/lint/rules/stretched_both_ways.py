@@ -6,9 +6,8 @@ from irscope.analysis.values import dims
 from irscope.formats.torchscript.names import functional
 from irscope.graph import Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.ops.sets import relay, torchscript
-from irscope.source import Severity
 
 ARITHMETIC = relay("add subtract multiply divide maximum minimum power mod floor_divide floor_mod") | torchscript(
     "add sub rsub mul div maximum minimum pow remainder floor_divide"
@@ -41,7 +40,6 @@ class StretchedBothWays(Rule):
     """
 
     code, name, severity = "BRD006", "stretched-both-ways", Severity.WARNING
-    formats = ("relay", "torchscript")
     timed = False
     bad = (
         Fixture.relay(

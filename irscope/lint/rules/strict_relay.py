@@ -32,7 +32,6 @@ class StrictRelay(Rule):
     """
 
     code, name, severity, default = "RLY030", "strict-relay", Severity.WARNING, False
-    formats = ("relay",)
     timed = False
     option = "--strict-relay"
     dialect = RELAY

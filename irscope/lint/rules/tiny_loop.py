@@ -7,9 +7,8 @@ from irscope.analysis.values import CALLS, PLUMBING
 from irscope.formats.torchscript import structure as torch
 from irscope.graph import Graph, Kind, Node, TensorType
 from irscope.graph.walk import callees_first_of
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Severity
 
 LOOPS = (hlo.while_, torch.LOOP)
 FEW = range(2, 9)
@@ -76,7 +75,6 @@ class TinyLoop(Rule):
     """
 
     code, name, severity = "CTL009", "tiny-loop", Severity.INFO
-    formats = ("hlo", "torchscript")
     bad = (
         Fixture.hlo(_LOOP.format(3), "l"),
         Fixture.torchscript(_TORCH.format(3), "y"),

@@ -10,12 +10,11 @@ from irscope.analysis.values import in_library
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.origin import is_function, origin
 from irscope.graph import Graph, Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
+from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding, Severity
 from irscope.lint.torch_nodes import CONSTANT, READS
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
 from irscope.ops.sets import torchscript
-from irscope.source import Severity
 
 NUMBER = re.compile("[0-9]{1,9}")
 COMPARISONS = torchscript("gt lt ge le eq ne all any")
@@ -50,7 +49,6 @@ class TracedAwayBranch(Rule):
     """
 
     code, name, severity = "CTL001", "traced-away-branch", Severity.WARNING
-    formats = ("torchscript",)
     timed = False
     dialect = TORCHSCRIPT
     bad = (

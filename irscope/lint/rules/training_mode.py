@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from irscope.formats.torchscript.dialect import TORCHSCRIPT
 from irscope.formats.torchscript.names import functional
-from irscope.lint import Context, Findings, Fix, Fixture, Rule
+from irscope.lint import Context, Findings, Fix, Fixture, Rule, Severity
 from irscope.lint.torch_nodes import constant
 from irscope.ops.sets import torchscript
-from irscope.source import Severity
 
 DROPOUTS = torchscript("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout")
 NORMS = torchscript("batch_norm native_batch_norm")
@@ -31,7 +30,6 @@ class TrainingMode(Rule):
     """
 
     code, name, severity = "ALG008", "training-mode", Severity.WARNING
-    formats = ("torchscript",)
     fix = Fix.NONE
     timed = False
     dialect = TORCHSCRIPT

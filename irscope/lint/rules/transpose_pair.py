@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 
 from irscope.analysis.values import written
 from irscope.formats.relay.attributes import Transpose as RelayTranspose
 from irscope.graph import Kind, Node, TensorType, bytes_of
-from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Site, human_bytes
+from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, human_bytes
 from irscope.ops import hlo, sets
 from irscope.ops.attributes import Broadcast, Transpose
-from irscope.source import Note, Severity
 
 TRANSPOSES = sets.hlo("transpose") | sets.relay("transpose")
 
@@ -123,62 +123,46 @@ class TransposePair(Rule):
     def check(self, context: Context) -> Findings:
         for graph in context.view.array_graphs:
             for node in context.view.with_op(TRANSPOSES, graph):
-                first, direct = _earlier_transpose(node) if node.operands else (None, False)
-                if first is None or written(node).op.work == "contraction":
+                way = _way_back(node)
+                if not way or written(node).op.work == "contraction":
                     continue  # a product of TorchScript or Relay that transposes its own operand
+                first, *between = way
                 outer, inner = _order(node), _order(first)
                 identity = len(outer) == len(inner) and [inner[d] for d in outer if d < len(inner)] == list(range(len(outer)))
-                if not identity and not direct:
+                if not identity and between:
                     continue
                 saved = bytes_of(node.type) * (4 if identity else 2)
-                what = (
-                    f"%{node.name} undoes %{first.name}"
-                    if identity
-                    else f"%{first.name} and %{node.name} can be one transpose"
-                )
+                what = f"%{node.name} undoes %{first.name}" if identity else f"%{first.name} and %{node.name} can be one transpose"
                 yield self.finding(
                     context, node,
                     f"{what} ({human_bytes(saved)} of traffic)",
                     notes=(Note(f"%{first.name} is here", first.loc),),
                     help="remove both" if identity else "transpose once, with the product of the permutations",
-                    saves=Edit({node: partial(_turned_less, node, first, identity)}, (first.operands[0],)),
+                    saves=Edit({node: partial(_turned_less, node, way, identity)}, (first.operands[0],)),
                 )
 
 
-def _earlier_transpose(node: Node) -> tuple[Node | None, bool]:
-    """The transpose whose result, through elementwise operators only, ``node`` transposes; and whether it is its direct operand."""
-    at, direct = node.operands[0], True
-    while at.op not in TRANSPOSES:
-        if at.op.kind is not Kind.ELEMENTWISE:
-            return None, False
-        varying = [o for o in at.operands if not _uniform(o)]
-        if len({id(o) for o in varying}) != 1:
-            return None, False
-        at, direct = varying[0], False
-    return at, direct
+def _way_back(node: Node) -> list[Node]:
+    """The transpose whose result a transpose reads, and the elementwise operators between, in order; empty where others are between."""
+    way = list(node.operands[:1])
+    while way and way[-1].op not in TRANSPOSES:
+        varying = {o for o in way[-1].operands if not _uniform(o)} if way[-1].op.kind is Kind.ELEMENTWISE else set()
+        if len(varying) != 1:
+            return []
+        way += varying
+    return way[::-1]
 
 
-def _between(node: Node, first: Node) -> list[Node]:
-    """The elementwise operators between two transposes, in order."""
-    found = []
-    at = node.operands[0]
-    while at is not first:
-        found.append(at)
-        at = next(o for o in at.operands if not _uniform(o))
-    return found[::-1]
-
-
-def _turned_less(node: Node, first: Node, identity: bool, site: Site) -> Node:
+def _turned_less(node: Node, way: list[Node], identity: bool, site: Site) -> Node:
     """The operand of the first transpose, with the operators between applied in its own order of axes; one transpose replaces two."""
+    first = way[0]
     source = first.operands[0].type
     assert isinstance(source, TensorType) and isinstance(node.type, TensorType)
     at = site.new(first.operands[0])
-    last = first
-    for step in _between(node, first):
+    for last, step in pairwise(way):
         given = [at if o is last else _filled(o, source, site) for o in step.operands]
         assert isinstance(step.type, TensorType)
         at = site.copy(step, *given, type=TensorType(step.type.dtype, source.shape))
-        last = step
     if identity:
         return at
     inner, outer = _order(first), _order(node)

@@ -6,8 +6,7 @@ from irscope.analysis.repeats import RepeatedStretch, repeats
 from irscope.analysis.values import PLUMBING
 from irscope.graph import Node
 from irscope.graph.numbering import Numbering
-from irscope.lint import Context, Findings, Fixture, Rule, RuleFinding
-from irscope.source import Note, Severity
+from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity
 
 TIMES = 8
 """Copies from which a loop is worth a thought."""

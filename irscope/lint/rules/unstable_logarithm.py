@@ -9,9 +9,8 @@ from irscope.analysis.recognise.softmax import softmax
 from irscope.analysis.values import SPREADS, number
 from irscope.graph import Node
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 PICKED = SPREADS | hlo.named("gather slice dynamic-slice")
 """Operators between a softmax and its logarithm that only pick or move elements, as a loss picks those of its labels."""

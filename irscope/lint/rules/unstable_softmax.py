@@ -8,10 +8,9 @@ from irscope.analysis.recognise.parts import readers
 from irscope.analysis.values import SPREADS, reduces, size, written
 from irscope.graph import Graph, Node, TensorType
 from irscope.graph.walk import behind
-from irscope.lint import Context, Findings, Fixture, Rule, human_bytes, saving
+from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes, saving
 from irscope.lint.view import ModuleView
 from irscope.ops import hlo
-from irscope.source import Note, Severity
 
 WORTH_BYTES = 1 << 20
 """A value that the nearest caches hold is walked over twice at no cost."""

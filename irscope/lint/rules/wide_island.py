@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from irscope.graph import Graph, Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fix, Fixture, Rule, human_bytes
+from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, human_bytes
 from irscope.lint.islands import CASTS, HALF, float_type, is_accumulator, is_odd, islands_of, results_bytes
-from irscope.source import Note, Severity
 
 MOST = 20
 """Islands that are reported, the largest first."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from irscope.analysis.trips import trip_count
 from irscope.analysis.values import dims
 from irscope.graph import Kind, Node, TensorType
-from irscope.lint import Context, Findings, Fixture, Rule
+from irscope.lint import Context, Findings, Fixture, Rule, Severity
 from irscope.ops import hlo
-from irscope.source import Severity
 
 
 class ZeroSizeOrUnitLoop(Rule):

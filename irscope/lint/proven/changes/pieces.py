@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from irscope.analysis.values import body_operator, dims
-from irscope.graph import Kind, Node, TensorType
-from irscope.graph.dtypes import DTYPES
+from irscope.graph import DTYPES, Kind, Node, TensorType
 from irscope.lint.edits import Edit, Site
 from irscope.lint.proven.changes.reductions import is_plain
 from irscope.lint.proven.site import RefusedEdge, shaped, tensor

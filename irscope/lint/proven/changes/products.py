@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from irscope.analysis.values import dims
-from irscope.graph import Graph, Node, TensorType
-from irscope.graph.builder import Builder
+from irscope.graph import Builder, Graph, Node, TensorType
 from irscope.lint.edits import Edit, Site
 from irscope.lint.proven.site import RefusedEdge, has_wide_range, tensor
 from irscope.ops import hlo

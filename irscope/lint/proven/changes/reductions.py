@@ -25,17 +25,20 @@ def merge_reductions(edge: RefusedEdge) -> Edit | None:
     first, second = edge.producer, edge.consumer
     if not is_plain(first) or not is_plain(second) or body_operator(first) is not body_operator(second) or second.operands[0] is not first:
         return None
-    source = tensor(first.operands[0])
-    if source is None:
-        return None
-    reduced = set(Reduce.of(first).dimensions)
-    kept = [d for d in range(len(source.shape)) if d not in reduced]
-    both = tuple(sorted(reduced | {kept[d] for d in Reduce.of(second).dimensions}))
+    return at_once(first, second) if tensor(first.operands[0]) is not None else None
+
+
+def at_once(first: Node, second: Node) -> Edit:
+    """One reduction over the dimensions of a reduction and those of the one that it reads, which is by the same operator."""
+    source = first.operands[0]
 
     def make(site: Site) -> Node:
-        return site.copy(second, site.new(first.operands[0]), site.new(second.operands[1]), attrs={**second.attrs, "dimensions": both})
+        reduced = set(Reduce.of(first).dimensions)
+        kept = [d for d in range(len(dims(source))) if d not in reduced]
+        both = tuple(sorted(reduced | {kept[d] for d in Reduce.of(second).dimensions}))
+        return site.copy(second, site.new(source), site.new(second.operands[1]), attrs={**second.attrs, "dimensions": both})
 
-    return Edit({second: make}, (first.operands[0],))
+    return Edit({second: make}, (source,))
 
 
 def scale_before_sum(edge: RefusedEdge) -> Edit | None:
