@@ -47,9 +47,7 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
     result.load_s, result.devices, result.drawn = load_s, Prepared.of(ready.module).partitions, ready.arrays.drawn_names
     if options.check and options.engine != "reference":
         with watch.stage("checking against the reference"):
-            flush = lowering_options(options).flushes_denormals(ready.module)
-            wanted = reference_results(ready.module, ready.arrays.all(), flush)
-            result.comparisons += compare_all(result.outputs, wanted, options.rtol, options.atol, coarsest_types(ready.module), flush)
+            result.comparisons += _compared_with_reference(options, ready, result)
     if options.expect is not None:
         result.comparisons += compared_with_file(options, ports_of(ready.module)[1], result, ready.module.flushes_denormals)
     if options.expect_from is not None:
@@ -121,6 +119,12 @@ def _by_reference(options: RunOptions, ready: Preparation, watch: Watcher) -> Ru
         outputs = reference_results(module, arrays.all(), flush)
         samples = timed(options, lambda: reference_results(module, arrays.all(), flush)) if options.bench else []
     return RunResult(outputs, 0, names, 1, samples_us=samples)
+
+
+def _compared_with_reference(options: RunOptions, ready: Preparation, result: RunResult) -> list[ResultComparison]:
+    flush = lowering_options(options).flushes_denormals(ready.module)
+    return compare_all(result.outputs, reference_results(ready.module, ready.arrays.all(), flush), options.rtol, options.atol,
+                       coarsest_types(ready.module), flush)
 
 
 def compared_with_file(options: RunOptions, ports: Sequence[Port], result: RunResult, flushed: bool) -> list[ResultComparison]:

@@ -44,6 +44,11 @@ class ComplexReg:
     def __init__(self, builder: StatementBuilder, re: Reg, im: Reg) -> None:
         self._builder, self.re, self.im = builder, re, im
 
+    @property
+    def now(self) -> Expr:
+        """The register itself, as of a real one."""
+        return self._builder.complex(self.re.now, self.im.now)
+
     def get(self) -> Expr:
         return self._builder.complex(self.re.get(), self.im.get())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.analysis.texts import layers, survey
 from tests.render.test_json_and_html import as_json, packed
 
 
-def first_view(text: str, **options: int) -> Drawing:
+def first_view(text: str, **options: Any) -> Drawing:
     """What ``-o x.svg`` draws."""
     reading = api.load(text)
     return view_of(reading, choose(reading.module(), Wanted(), False), BoxOptions(**options, generous=bool(options)))
