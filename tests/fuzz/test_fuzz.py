@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 import irscope
+from irscope.cli.errors import run
 from irscope.cli.main import COMMANDS, group
 from irscope.formats import FORMATS, format_named
 from irscope.source import SourceText
 from tests.fuzz import target
 from tests.fuzz.binary import encode as encode_message
 from tests.fuzz.binary import parse, vary_message, vary_zip
-from tests.fuzz.conditioning import _loses_digits
+from tests.fuzz.conditioning import _loses_digits, compared
 from tests.fuzz.corpora import ROOT, SEEDS, Corpus, read_corpus, with_samples
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.distil import fewest
@@ -321,3 +322,12 @@ def test_a_difference_of_the_last_digits_of_the_inputs_says_nothing(element: str
                           f"  ROOT r = {element}[4] multiply(d, b)\n}}\n").module()
     arguments = [np.full(4, 3, dtype), np.full(4, 3, dtype)]
     assert _loses_digits(module, arguments, [np.full(4, 0.25 if is_lost else 1, dtype)]) == is_lost
+
+
+def test_what_a_run_compares_with_the_reference_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "a.hlo"
+    file.write_text("ENTRY e {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] negate(x)\n}\n")
+    with compared() as found:
+        assert run(group, ("compile-and-run", str(file), "--check"), "irscope") == 0
+    (module, (given,), (result,)), = found
+    assert module.main().result().op.name == "negate" and np.array_equal(result, -given)
