@@ -173,9 +173,9 @@ def _refused(root: Instruction, broadcast: Instruction, reduce: Instruction) -> 
             return NoDiamond(LAYOUT, root, one, reduce=reduce)
     if lack := lacking(reduce):
         return NoDiamond(REDUCTION, root, reduce, reduce=reduce, more=lack)
-    source, gone = reduce.operands[0], Reduce.of(reduce).dimensions
-    if gone != (len(source.dims) - 1,):
-        return NoDiamond(NOT_ROWS, root, reduce, f"dimension {gone[0]} of {len(source.dims)}", reduce)
+    source, reduced = reduce.operands[0], Reduce.of(reduce).dimensions
+    if reduced != (len(source.dims) - 1,):
+        return NoDiamond(NOT_ROWS, root, reduce, f"dimension {reduced[0]} of {len(source.dims)}", reduce)
     identity = reduce.operands[1]
     converted = identity.op is hlo.convert and identity.operands[0].op is hlo.constant and not lacking(identity)
     if identity.op is not hlo.constant and not converted:

@@ -205,7 +205,7 @@ def nanmedian(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
 
 
 def picked(t: Torch, values: Node, at: Node, place: Node, d: int, keep: bool) -> tuple[Node, Node]:
-    """The value and the index at a place along a dimension, which has one element then, or is gone."""
+    """The value and the index at a place along a dimension, which is removed unless it is kept with one element."""
     value, index = t.gather_elements(values, place, d), t.gather_elements(at, place, d)
     shape = tuple(n for i, n in enumerate(t.shape(values)) if i != d)
     return (value, index) if keep else (t.reshape(value, shape), t.reshape(index, shape))
