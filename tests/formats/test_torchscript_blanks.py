@@ -1,18 +1,16 @@
 """Names of TorchScript that hold blanks are read in one pass."""
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from irscope.formats.torchscript.cursor import NAME
+from tests.effort import within
 
 
 def test_a_long_run_of_blanks_in_a_name_takes_no_longer_than_other_text() -> None:
-    begin = time.process_time()
-    found = NAME.match("%a" + " " * 100_000 + "b = 1")
+    with within(1):
+        found = NAME.match("%a" + " " * 100_000 + "b = 1")
     assert found is not None and found[1].startswith("a ") and found[1].endswith(" b")
-    assert time.process_time() - begin < 1
 
 
 @pytest.mark.parametrize(("text", "name"), [

@@ -1,11 +1,10 @@
 """The numbers at the end of a name of XLA are split off in one pass, however many there are."""
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from irscope.fusion.xla.creation import _split
+from tests.effort import within
 
 
 @pytest.mark.parametrize(("name", "stem", "numbers"), [
@@ -16,7 +15,6 @@ def test_split(name: str, stem: str, numbers: tuple[int, ...]) -> None:
 
 
 def test_long_names() -> None:
-    begin = time.process_time()
-    assert _split("a" + ".1" * 50_000 + "x") == (("a" + ".1" * 50_000 + "x", 0), ())
-    assert _split("a." + "0" * 5_000 + "7") == (("a", 1), (7,))
-    assert time.process_time() - begin < 1
+    with within(1):
+        assert _split("a" + ".1" * 50_000 + "x") == (("a" + ".1" * 50_000 + "x", 0), ())
+        assert _split("a." + "0" * 5_000 + "7") == (("a", 1), (7,))

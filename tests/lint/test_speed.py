@@ -1,48 +1,43 @@
-"""Linting is linear: ten times the layers take no more than about ten times the time, and what is equal is planned once."""
+"""Linting is linear: ten times the layers take about ten times the calls, and what is equal is planned once."""
 
 from __future__ import annotations
-
-import time
 
 import irscope
 from irscope.lint import Context
 from irscope.lint.run import lint_context
 from irscope.lint.settings import Settings
 from irscope.lint.stages import stages
+from tests.effort import calls_in
 from tests.lint.test_claims import layers
 
 
-def seconds(n: int) -> tuple[float, Context]:
-    module = irscope.load(layers(n), format="hlo").module()
-    context = Context(module)
-    begin = time.process_time()
-    found = lint_context(context)
-    assert len(found) >= n
-    return time.process_time() - begin, context
+def linted(n: int) -> tuple[int, Context]:
+    """The calls that linting of so many layers makes, and what they leave."""
+    context = Context(irscope.load(layers(n), format="hlo").module())
+    calls = calls_in(lint_context, context)
+    assert len(lint_context(context)) >= n
+    return calls, context
 
 
-def test_time_grows_with_the_graph_and_no_faster() -> None:
-    small, _ = min((seconds(40) for _ in range(2)), key=lambda run: run[0])
-    large, context = seconds(400)
-    assert large < 25 * small
+def test_work_grows_with_the_graph_and_no_faster() -> None:
+    small, _ = linted(20)
+    large, context = linted(200)
+    assert large < 11 * small
     assert context.costs.claims is not None
     assert len(context.costs.claims._known) < 40
 
 
-def test_time_grows_with_the_depth_of_calls_and_no_faster() -> None:
+def test_work_grows_with_the_depth_of_calls_and_no_faster() -> None:
     """Each computation holds a value twice, and its number is found once for all computations that call it."""
-    def depth(n: int) -> float:
+    def depth(n: int) -> int:
         inner = [f"g{i} {{ p = f32[] parameter(0)\n a = f32[] call(p), to_apply=g{i - 1}\n b = f32[] call(p), to_apply=g{i - 1}\n"
                  " ROOT s = f32[] add(a, b) }" for i in range(1, n)]
         text = "HloModule m\ng0 { p = f32[] parameter(0)\n ROOT t = f32[] tanh(p) }\n" + "\n".join(inner) + \
             f"\nENTRY e {{ p = f32[] parameter(0)\n ROOT r = f32[] call(p), to_apply=g{n - 1} }}\n"
         context = Context(irscope.load(text, format="hlo").module())
-        begin = time.process_time()
-        lint_context(context)
-        return time.process_time() - begin
+        return calls_in(lint_context, context)
 
-    small = min(depth(100) for _ in range(2))
-    assert depth(1000) < 25 * small
+    assert depth(1000) < 11 * depth(100)
 
 
 def shared_numbers(n: int) -> str:
@@ -59,11 +54,8 @@ def shared_numbers(n: int) -> str:
 
 
 def test_numbers_that_all_kernels_hold_make_them_no_neighbours() -> None:
-    def table(n: int) -> float:
+    def table(n: int) -> int:
         context = Context(irscope.load(shared_numbers(n), format="hlo").module(), Settings(policy="xla-cpu"))
-        begin = time.process_time()
-        assert stages(context) is not None
-        return time.process_time() - begin
+        return calls_in(stages, context)
 
-    small = min(table(40) for _ in range(2))
-    assert table(800) < 45 * small
+    assert table(400) < 11 * table(40)

@@ -1,7 +1,6 @@
 """What passes are written with: looking, rebuilding, and patterns."""
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import irscope
@@ -9,6 +8,7 @@ from irscope.graph import Builder, Graph, Node, TupleType
 from irscope.ops import get
 from irscope.passes.pattern import DataflowPattern, Match, anything, constant, op, parameter
 from irscope.passes.visitor import GraphMutator, GraphVisitor
+from tests.effort import within
 from tests.passes.relay_runs import outputs
 
 TEXT = """def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(8, 4), float32], %b: Tensor[(8), float32]) {
@@ -144,7 +144,6 @@ def test_a_value_with_very_many_users_is_judged_as_quickly_as_any() -> None:
     graph = graph_of(text)
     users = graph.users()
     pattern = op("nn.relu")(op("exp")(anything()))
-    began = time.process_time()
 
     class Asks(GraphMutator):
         asked = 0
@@ -154,12 +153,12 @@ def test_a_value_with_very_many_users_is_judged_as_quickly_as_any() -> None:
             self.said = self.needed_elsewhere(node.operands[0], node)
             return None
 
-    for node in graph.nodes[2:]:
-        found = pattern.match(node)
-        assert found is None or found.escapes(graph, users)
-    asks = Asks()
-    module = irscope.load(text).module()
-    module.main().root = Builder(module.main()).add(get("tuple"), module.main().nodes[2:], type=TupleType(()))
-    asks.run(module)
+    with within(5):  # a look at all users for each of them takes minutes
+        for node in graph.nodes[2:]:
+            found = pattern.match(node)
+            assert found is None or found.escapes(graph, users)
+        asks = Asks()
+        module = irscope.load(text).module()
+        module.main().root = Builder(module.main()).add(get("tuple"), module.main().nodes[2:], type=TupleType(()))
+        asks.run(module)
     assert asks.asked == 20_000 and asks.said[:2] == ["%1", "%2"] and asks.said[8:] == ["19991 more"]
-    assert time.process_time() - began < 5  # a look at all users for each of them takes minutes
