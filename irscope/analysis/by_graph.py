@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d+")
 
 MOST = 0.6
 MAX_SECTIONS = 20_000
-"""The most sections: more are not readable; further bodies stay closed."""
+"""The largest number of sections: more are not readable. Further bodies stay closed."""
 
 
 def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Numbering) -> Section:
@@ -73,7 +73,7 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
 
 
 def _bodies(node: Node, times: float, costs: ModuleCosts) -> list[tuple[Section, Graph, float]]:
-    """The sections of the bodies of a node, and how often each runs."""
+    """For each body of a node: its section, the body itself, and how often it runs."""
     kind = {BodyUse.LOOP: "loop", BodyUse.BRANCH: "branch"}.get(body_use(node), "call")
     note = ""
     if kind == "loop":

@@ -100,7 +100,7 @@ def _group_numbered(section: Section, classes: dict[Section, list[int]]) -> None
 
 
 def _absorb(section: Section) -> None:
-    """Take the place of an only child."""
+    """Merge an only child into its section, unless the child stands for several copies. The titles are joined."""
     child = section.children[0]
     if child.times > 1:
         return

@@ -37,7 +37,7 @@ def body_use(node: Node) -> BodyUse:
 
 
 def body_role(node: Node, number: int) -> str:
-    """What a body is to the node that runs it: ``condition``, ``body``, ``branch 0``."""
+    """The role of a body in the node that runs it: ``condition``, ``body``, ``branch 0``."""
     use = body_use(node)
     if use is BodyUse.BRANCH:
         return f"branch {number}"

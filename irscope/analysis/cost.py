@@ -28,7 +28,7 @@ _LISTS = sets.torchscript("prim::ListConstruct prim::TupleConstruct")
 
 
 def _is_open(type: Type) -> bool:
-    """Whether the size of a type is not known; what is no array has none."""
+    """Whether the size of a type is unknown. Of the types that are no arrays, only ``?`` and ``Tensor`` are open."""
     return not type.is_static if isinstance(type, TensorType) else type is UNKNOWN or str(type) == "Tensor"
 
 
@@ -57,12 +57,15 @@ def _moves_nothing(op: Op) -> bool:
     return op.kind in (Kind.LEAF, Kind.TUPLE) or op.work in ("constant", "free") or op in _FREE
 
 
-# A processor does about this many FLOPs while it moves a byte; the larger of both times hides the other.
+# A processor does about this many FLOPs while it moves one byte. Computing and moving overlap: the longer of the two hides the other.
 FLOPS_PER_BYTE = 16.0
 
 
 def estimate(flops: float, bytes: float) -> float:
-    """Time of some work in the time of moving a byte: the larger of computing and moving, under :data:`FLOPS_PER_BYTE`."""
+    """The estimated time of some work, in units of the time that moving one byte takes: the larger of computing and moving.
+
+    Computing takes :data:`FLOPS_PER_BYTE` FLOPs in each unit.
+    """
     return max(flops / FLOPS_PER_BYTE, bytes)
 
 
@@ -274,7 +277,7 @@ class ModuleCosts(Traffic):
         self.totals[graph] = total
 
     def _called(self, node: Node) -> Totals:
-        """The cost of a node's bodies in one run of the node."""
+        """The cost of a node's bodies in one run of the node: of a loop, all trips; of a conditional, the costliest branch."""
         total = Totals()
         if not node.bodies or (use := body_use(node)) is BodyUse.ELEMENT:
             return total

@@ -1,4 +1,4 @@
-"""Some nodes of a graph as a module of their own, which reads, types and runs."""
+"""Extracts some nodes of a graph into a separate module, which can be read, type-checked and run."""
 from __future__ import annotations
 
 from collections.abc import Collection

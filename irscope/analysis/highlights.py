@@ -51,7 +51,7 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Highlights:
-    """The result of :func:`highlights`; a list is empty where a program has nothing of the sort, and else begins with what counts most."""
+    """The result of :func:`highlights`. Each list begins with its most important entry; it is empty if the program has none."""
 
     kernels: list[Highlight] = field(default_factory=list)
     copies: list[Highlight] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Highlights:
 
     @property
     def singles(self) -> list[Highlight]:
-        """All that is about one place."""
+        """The highlights that name one kernel, copy or edge."""
         return [*self.kernels, *self.copies, *self.edges]
 
 
@@ -90,7 +90,7 @@ def drawn_node(survey: Survey, graph: Graph, node: Node, drawn: Graph) -> Node |
 
 
 class _Most:
-    """The kernels with the largest figures, by what is measured; the first of equal ones."""
+    """For each measure, the kernel with the largest figure; of equal ones the first."""
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
@@ -120,7 +120,7 @@ class _Most:
                 self.most[label] = figure * times, graph, graph.nodes[i]
 
     def together(self) -> list[Highlight]:
-        """The kernels that do the same and take the most time together, where they are several."""
+        """The equal kernels that take the most time in total, named by the first; nothing if there is only one of them."""
         most = max(self.survey.equal_work, key=lambda work: work.time, default=None)
         if most is None or most.places < 2:
             return []
@@ -227,7 +227,7 @@ def _edges(survey: Survey) -> Iterator[Highlight]:
 def _written_by(value: Node) -> tuple[Node | None, int]:
     """The node that computes a value, looking through what renames it, and the bytes of the value."""
     size = bytes_of(value.type)
-    taken: list[int] = []  # the elements that are to be taken of the tuple, the innermost tuple's first
+    taken: list[int] = []  # indices of the tuple elements that are still to be taken, that of the innermost tuple first
     while value.operands and (value.op in _LOOKED_THROUGH or (value.op is hlo.tuple and taken)):
         if value.op is hlo.tuple:
             number = taken.pop()

@@ -54,7 +54,10 @@ def levels(graph: Graph) -> Levels:
 
 
 def critical_path(graph: Graph, weight: Sequence[float] | None = None) -> list[Node]:
-    """The chain with the largest sum of weights, from a leaf to the result or to the costliest node (default: one per working node)."""
+    """The chain of dependent nodes with the largest sum of weights, operands first.
+
+    ``weight`` is by index; by default working nodes weigh 1, and others 0.
+    """
     n = len(graph.nodes)
     if n == 0:
         return []

@@ -132,6 +132,7 @@ class MemoryUse:
         return live, peak, peak_at
 
     def _written_over(self, node: Node, i: int, own: int, size: list[int], last: list[int], holds: list[Holds]) -> int:
+        """The bytes that a result needs no memory for, because it may overwrite an operand at its last use; 0 if there is none."""
         buffers = [holds[operand.index] for operand in node.operands]
         return own if any(isinstance(buffer, int) and last[buffer] == i and size[buffer] == own for buffer in buffers) else 0
 
@@ -142,7 +143,7 @@ class MemoryUse:
 
 
 def _reads(node: Node) -> bool:
-    """Whether a node reads the memory of its operands, or renames what still will be read."""
+    """Whether a node reads the memory of its operands, or renames a value that is read later."""
     return node.op.kind is not Kind.TUPLE and (node.op.work != "free" or node.op in _ALIASES)
 
 

@@ -18,7 +18,7 @@ from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
 
 TRIED = 200
-"""The most values at the peak that are tried, the largest first: each costs a pass over the schedule."""
+"""The largest number of values at the peak that are tried, largest values first: each costs a pass over the schedule."""
 LEAST = 0.01
 """The smallest saving that is reported, as a share of the peak."""
 
@@ -72,7 +72,7 @@ def _can_move(node: Node) -> bool:
 
 
 def _is_there(operand: Node, place: int, life: Lifetimes) -> bool:
-    """Whether an operand is still in memory at a place: parameters and constants are."""
+    """Whether an operand is still in memory at a place of the schedule; parameters and constants always are."""
     if operand.op.kind is Kind.LEAF:
         return True
     return not is_free(operand) and life.last[operand.index] >= place

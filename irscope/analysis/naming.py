@@ -114,7 +114,7 @@ class Naming:
         return found
 
     def contractions_of(self, node: Node) -> Hashable | None:
-        """What nodes share that compute the same contractions of the same sizes; None of a node without one."""
+        """A key that is equal for nodes with the same contractions of the same sizes; None for a node without contractions."""
         if not node.bodies and node.op.work != "contraction":
             return None
         found = self._work((node,)).contractions

@@ -60,7 +60,7 @@ class Section:
 
 
 def add_up(section: Section, parts: Iterable[Section]) -> None:
-    """Add the sums of some sections to a section's own."""
+    """Add the sums of the ``parts`` to those of a section, in place."""
     for part in parts:
         section.n_nodes += part.n_nodes
         section.kernels += part.kernels
@@ -71,10 +71,10 @@ def add_up(section: Section, parts: Iterable[Section]) -> None:
 
 
 def fold(section: Section, classes: Iterable[int], shapes: dict[object, int]) -> None:
-    """Compute a section's shape from the classes of its own nodes and from its children, and fold equal children. Children first.
+    """Compute a section's shape from the classes of its own nodes and from its children, and fold equal children into one.
 
-    Two sections are equal when their names differ only in numbers and they have the same nodes and sections. ``shapes`` numbers those that
-    occur in an outline.
+    The children must have been folded before. Two sections are equal if their titles differ only in numbers, and their nodes and
+    children are equal. ``shapes`` numbers the shapes of one outline; it is updated.
     """
     groups: dict[tuple[str, int], list[Section]] = {}
     for child in section.children:

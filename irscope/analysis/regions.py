@@ -25,7 +25,7 @@ MAX_PARTS = 16
 MAX_FLAT = 40
 """A graph of no more nodes than this, such as the body of a fusion, is one section."""
 PARTS = 8
-"""Into about so many groups."""
+"""The approximate number of those groups."""
 MAX_STEPS = 16
 """A stretch of no more steps than this is not divided."""
 MIN_SHARE = 0.5
@@ -99,7 +99,7 @@ class _Regions:
         return root.section
 
     def _others(self) -> dict[Node | None, list[Node]]:
-        """What is no step, by the first step that uses it; under None what no step uses."""
+        """The nodes that are no steps, by the first step that uses them; under None those that no step uses."""
         first: dict[Node, Node] = {}
         for node in reversed(self.graph.nodes):
             user = node if node in self.place else first.get(node)
@@ -116,7 +116,7 @@ class _Regions:
         return found
 
     def _crossing(self) -> list[int]:
-        """For each place, how many values that are computed before it are used at it or behind."""
+        """For each place in the order of steps, how many values are computed before it and used there or later."""
         last: dict[Node, int] = {}
         changes = [0] * (len(self.steps) + 2)
         for node in reversed(self.graph.nodes):

@@ -29,12 +29,12 @@ class RepeatedStretch:
 
 
 def is_long(begin: int, period: int, times: int) -> bool:
-    """Whether so many copies of so many elements are more than chance."""
+    """Whether ``times`` copies of ``period`` elements are unlikely to be chance."""
     return times >= MIN_SHORT or (period >= MIN_UNIT and times > 2) or period >= MIN_PAIR
 
 
 def is_layered(begin: int, period: int, times: int) -> bool:
-    """Whether so many copies of so many contractions are the layers of a network."""
+    """Whether ``times`` copies of ``period`` contractions are likely to be the layers of a network."""
     return (times > 2 and period > 1) or times >= MIN_SHORT or period >= MIN_SHORT
 
 
@@ -63,8 +63,10 @@ def repeats(sequence: Sequence[int], is_enough: Callable[[int, int, int], bool] 
 
 
 def _best(part: Sequence[int], first: int, is_enough: Callable[[int, int, int], bool]) -> list[RepeatedStretch]:
-    """The runs of the one period that covers most of ``part``, whose elements are numbered from ``first`` on; of two that cover about the
-    same, the shorter."""
+    """The repeats of the one period that covers most of ``part``; of two periods that cover about the same, the shorter.
+
+    ``first`` is the number of the first element of ``part`` in the whole sequence, by which the repeats are numbered.
+    """
     last: dict[int, int] = {}
     gaps: Counter[int] = Counter()
     for i, element in enumerate(part):

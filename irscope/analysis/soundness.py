@@ -31,7 +31,10 @@ class Degree(IntEnum):
 
 
 class Use(Enum):
-    """A use of a text by a command, and the least degree that it requires. ``docs/reliability.md`` has the same table."""
+    """A use of a text by a command, and the least degree that it requires. ``docs/reliability.md`` has the same table.
+
+    Rules and audits read a text that is whole but not well typed in the form of :func:`held_together`, which is well typed.
+    """
 
     STATS = "stats", Degree.NOTHING
     SHOW = "show", Degree.PARTS
@@ -42,7 +45,6 @@ class Use(Enum):
     GROUPING = "passes that group operators", Degree.WHOLE
     PASSES = "passes", Degree.TYPED
     RUN = "compiled code", Degree.TYPED
-    """For a text that is whole but not well typed, rules and audits read :func:`held_together`, which is well typed."""
 
     def __init__(self, title: str, needs: Degree) -> None:
         self.title = title

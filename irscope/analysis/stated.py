@@ -1,4 +1,4 @@
-"""What the text of a node states beside what irscope reads of it: nodes that differ in it are not the same value.
+"""What the text of a node states beyond what irscope models: nodes that differ in it do not have the same value.
 
     a = f32[8] custom-call(x), custom_call_target="scale", backend_config={"by":1}
     b = f32[8] custom-call(x), custom_call_target="scale", backend_config={"by":2}
@@ -17,7 +17,7 @@ ABOUT = frozenset(("metadata", "origin", "original_value", "statistics"))
 
 
 def stated(module: Module) -> Callable[[Node], Hashable]:
-    """A function that gives what the text states of a node: of a custom call everything, of others the sharding; None for nothing.
+    """A function that gives what the text states of a node: of a custom call everything, of other nodes the sharding; None if nothing.
 
     XLA's common-subexpression elimination compares these too.
     """

@@ -26,7 +26,7 @@ NO_PATHS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class EntryValue:
-    """An input or a result of the entry; ``path`` is the place of an input in the user's call, where the dump tells."""
+    """An input or a result of the entry; ``path`` is the place of an input in the user's call, if the dump states it."""
 
     name: str
     type: Type
@@ -36,9 +36,9 @@ class EntryValue:
 
 @dataclass(frozen=True, slots=True)
 class Costly:
-    """One of the costliest operations; the figures are over all ``times`` that it, or one like it, runs.
+    """One of the costliest operations. The figures are sums over all runs of it and of equal nodes; ``times`` is the number of these runs.
 
-    ``node`` is the first of them; ``share`` is of the cost of the whole module.
+    ``node`` is the first of the equal nodes; ``share`` is the share of the estimated time of the whole module.
     """
 
     node: Node

@@ -26,7 +26,7 @@ ENOUGH_SCOPES = 0.4
 
 @dataclass(slots=True)
 class EqualWork:
-    """Nodes that do the same on the same shapes: the first of them, how many they are, and the sums over all their runs."""
+    """Nodes that do the same on the same shapes: the first of them, their number (``places``), and sums over all their runs (``times``)."""
 
     graph: Graph
     node: Node
@@ -45,7 +45,7 @@ class Survey:
         self.naming = Naming()
         self._kinds: dict[Graph, list[int]] = {}
         self._outlines: dict[Graph, Section] = {}
-        # No cache refers to the survey itself: it is freed as soon as nothing uses it.
+        # These caches hold no reference to the survey, so that it is freed as soon as nothing uses it, without the cycle collector.
         self._part = cache(lambda graph: Survey(part(module, graph)))
         self.scopes: Callable[[Graph], list[Scope]] = cache(partial(scopes, module))
         """The scope of each node of a graph, by index."""
@@ -95,7 +95,7 @@ class Survey:
 
     @cached_property
     def equal_work(self) -> list[EqualWork]:
-        """The kernels, and other nodes that do work, by what they do. Those whose cost is not known are left out."""
+        """The kernels and other nodes that do work, grouped by what they do. Nodes of unknown cost are left out."""
         found: dict[int, EqualWork] = {}
         for graph in filter(self.calls.runs_alone, self.calls.order):
             cost, times = self.costs.graphs[graph], self.calls.times[graph]
@@ -179,7 +179,7 @@ class Survey:
         return outline_by_graph(graph.name, graph, about.costs, about.structure)
 
     def reaching(self, graph: Graph) -> Survey:
-        """The facts about a graph of the module: these; those of the part from it where the entry does not reach it."""
+        """The survey that covers a graph: this one, or, if the entry does not reach the graph, one of the part of the module below it."""
         if graph in self.calls.times or graph not in self.module.graphs.values():
             return self
         return self._part(graph)

@@ -77,7 +77,7 @@ def _loop_trips(node: Node) -> int | None:
 
 
 MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}
-"""The direction of a comparison whose operands change places."""
+"""By the direction of a comparison, the direction of the equivalent comparison with swapped operands."""
 
 
 def _count(start: int, limit: int, step: int, direction: str) -> int | None:
@@ -142,7 +142,7 @@ def _counter(node: Node) -> int | None:
 
 
 def _integer(node: Node) -> int | None:
-    """The integer that a constant is; one that no text states, because a loop was made here, has it as an array."""
+    """The value of an integer constant, from its text, or from its array if irscope built the constant; None for any other node."""
     if node.op is not hlo.constant:
         return None
     literal = Constant.of(node).literal

@@ -65,7 +65,7 @@ def _mismatch(node: Node, inferred: Type) -> GraphFault:
 
 
 def _same_dims(a: Type, b: Type) -> bool:
-    """Whether two types differ only in element types."""
+    """Whether two types differ at most in the element types and layouts of their arrays."""
     stack = [(a, b)]
     while stack:
         x, y = stack.pop()

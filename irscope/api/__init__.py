@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from irscope.api.verifying import verify
     from irscope.api.watching import PassWatcher, Watcher
 else:
-    notebook = LazyModule("irscope.api.notebook")  # what draws is imported when a notebook asks
+    notebook = LazyModule("irscope.api.notebook")  # imported when a notebook first asks for a view
 
 LAZY = {
     name: f"irscope.api.{module}" for module, names in {

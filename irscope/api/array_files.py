@@ -10,7 +10,7 @@ from irscope.source.arrays import NamedArrays
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The inputs, weights and constants of a run, by name; ``opened`` are files that are open already, by path."""
+    """The inputs, weights and constants of a run, by name; ``opened`` has the arrays of files that are already open, by path."""
 
     inputs: Mapping[str, Array]
     weights: Mapping[str, Array]
@@ -22,7 +22,7 @@ NO_ARRAYS = Files({}, {}, {})
 
 
 class RecordedArrays(NamedArrays):
-    """Arrays by name; ``read`` are the names of those that were looked at."""
+    """Arrays by name; ``read`` has the names of those that were accessed, in the order of the first access."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self.names = self._arrays = arrays

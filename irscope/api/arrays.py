@@ -18,11 +18,11 @@ from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
 
 MOST_NAMED = 6
-"""Of names that are not used, so many are named."""
+"""How many names a note lists; the others are counted."""
 
 
 def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
-    """The given arrays, which take precedence over those of the option files; a name in several files means the last one."""
+    """The given arrays, which take precedence over those of the option files; where several files have a name, the last one wins."""
 
     def all_of(paths: Sequence[str], own: Mapping[str, Array]) -> Mapping[str, Array]:
         files = [given.opened[path] if path in given.opened else read_arrays(path) for path in paths]
@@ -35,7 +35,7 @@ def read_files(options: RunOptions, given: Files, watch: Watcher) -> Files:
 
 
 def with_arguments(files: Files, module: Module, arguments: Sequence[Array], watch: Watcher) -> Files:
-    """The arrays of a run with those that the dump itself holds, for inputs that are not given otherwise."""
+    """The arrays of a run, and those that the dump itself holds for inputs that are not given."""
     if not arguments or not module.entry:
         return files
     names = [param.name for param in module.main().params]
@@ -47,7 +47,7 @@ def with_arguments(files: Files, module: Module, arguments: Sequence[Array], wat
 
 
 def by_graph_names(files: Files, module: Module) -> Files:
-    """The arrays under the names of the graph, where they are given by their place in the user's call: ``d['b'][0]``."""
+    """The arrays under the graph's own names, where they were given by their path in the user's call, such as ``d['b'][0]``."""
     names = {path: name for name, path in Interface.of(module).input_paths.items()}
     return Files(Renamed(files.inputs, names), Renamed(files.weights, names), files.constants) if names else files
 
@@ -75,7 +75,7 @@ class Arrays:
         self.given_names = given.names
         self.drawn_names = [ports[n].name for n in absent]
         self._by_port = {**found, **drawn(ports, absent, options.seed, prepared.weights)}
-        # For each tensor that the entry takes the number of the parameter that it is part of.
+        # The number of the parameter of each tensor that the entry takes: a tuple has several tensors.
         self._params = [number for number, param in enumerate(module.main().params) for _ in leaf_paths(param.type)]
         self.weights = self._whole_params(module, fixed.arrays)
 
@@ -115,7 +115,7 @@ def _for_all_devices(arrays: Mapping[str, Array], ports: list[Port]) -> dict[str
 
 
 def results_by_number(arrays: Mapping[str, Array], count: int, devices: int) -> Mapping[str, Array]:
-    """Arrays by number of the output: ``out1@2`` is result 1 of device 2, whose results stand behind those of the devices before it."""
+    """Arrays by number of the output: ``out1@2`` is result 1 of device 2. All results of device 0 come first, then those of device 1."""
     each = count // devices
     numbers = {f"out{result}@{device}": f"out{device * each + result}" for device in range(devices) for result in range(each)}
     return arrays if devices == 1 else {numbers.get(name, name): array for name, array in arrays.items()}
@@ -128,7 +128,7 @@ def _note_unread(path: str, unread: Mapping[str, str], watch: Watcher) -> None:
 
 
 def _note_ignored(names: Iterable[str], watch: Watcher) -> None:
-    """Report once which names of the files the graph does not have."""
+    """Report in one note the given names that the graph does not have."""
     unknown = list(names)
     if unknown:
         watch.note(f"not inputs of the graph, and ignored: {some(unknown, MOST_NAMED)}")

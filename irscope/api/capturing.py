@@ -25,7 +25,7 @@ POLL = 0.5
 GRACE = 5.0
 """Seconds that a program has to end after it was asked to."""
 LINTED = 5
-"""So many of the costliest modules are linted."""
+"""How many of the costliest modules are linted."""
 NOTHING = ("XLA and torch.compile dump what they compile: does the program call torch.compile, or import jax, torch_xla or TensorFlow with "
            "jit_compile=True, and did it set XLA_FLAGS itself? --functions names a module of XLA that must exist, such as jit_step")
 
@@ -109,7 +109,7 @@ def _quoted(value: str) -> str:
 
 ALWAYS = {
     "TORCH_COMPILE_DEBUG": "1",
-    # A program from a compilation cache is not compiled, and nothing of it is dumped.
+    # A program that comes from a compilation cache is not compiled, so nothing is dumped.
     "JAX_ENABLE_COMPILATION_CACHE": "false",
     "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
 }
@@ -149,7 +149,7 @@ def _run(command: Sequence[str], env: dict[str, str], folder: str, most: int) ->
 
 
 def _end(program: subprocess.Popen[bytes]) -> int:
-    """Ask a program to end, then end it."""
+    """Ask a program to end, and kill it if it still runs after :data:`GRACE` seconds. Returns its exit status."""
     program.terminate()
     with suppress(subprocess.TimeoutExpired):
         return program.wait(GRACE)
@@ -158,7 +158,7 @@ def _end(program: subprocess.Popen[bytes]) -> int:
 
 
 def _standard_error() -> int | None:
-    """The file of standard error; None where there is none, as in tests and notebooks: then the program's output goes where ours does."""
+    """The descriptor of standard error; None where it has none, as in tests and notebooks: the program then has our standard output."""
     try:
         return sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):
@@ -176,7 +176,8 @@ def _size(folder: str) -> int:
 
 
 def _to_lint(folder: str, modules: Sequence[DumpedModule], record: CompileRecord | None) -> list[str]:
-    """Of the costliest modules the first stages, where an edit of the program still has its effect, and the records of torch.compile."""
+    """The files to lint: the first stages of the costliest modules, which are closest to the user's program, and the records of
+    torch.compile."""
     figures = list(figures_of_stages([module.last for module in modules]))
     order = sorted(range(len(modules)), key=lambda i: -(figures[i].flops + figures[i].bytes))
     chosen = [modules[i] for i in order[:LINTED]]

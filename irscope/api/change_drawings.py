@@ -1,4 +1,4 @@
-"""What the drawings of a comparison show: of each pair of graphs the changed nodes of both sides with their neighbours."""
+"""The drawings of a comparison: for each pair of graphs, the changed nodes of both sides and their neighbours."""
 from __future__ import annotations
 
 from collections import Counter
@@ -14,14 +14,14 @@ from irscope.render.svg import svg_text
 from irscope.render.view import BoxLink, Drawing, stub_crowds
 
 MOST_CHANGES, MOST_BOXES = 40, 90
-"""Changed nodes of one side that are drawn, and boxes with their neighbours."""
+"""The most changes of a pair of graphs that are drawn, and the most boxes of one side, neighbours included."""
 MOST_GRAPHS = 4
-"""Pairs of graphs that are drawn, those with most changes."""
+"""The most pairs of graphs that are drawn: those with the most changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeDrawing:
-    """A pair of graphs as two SVG texts; ``partners`` has the number that both boxes of a changed node share, by the node."""
+    """A pair of graphs as two SVG texts; ``partners`` maps a changed node to the number that its boxes on both sides share."""
 
     pair: GraphPair
     before: str

@@ -99,7 +99,7 @@ def check(path: str | os.PathLike[str] = ".", options: CheckOptions | None = Non
     models = list(_models(config, table))
     reports = [_one(session, config, file, own) for file, own in watch.track(models, "checking", len(models))]
     report = session.report()
-    # In the order of the settings, with what could not be looked at in its place; last the settings themselves, where they are at fault.
+    # In the order of the settings, unreadable models included; faults of the settings themselves come last.
     report.files = reports + [file for file in report.files if file not in reports]
     result = CheckResult(config, report, reports, baseline, session.accepted, session.stale)
     if options.write_baseline and baseline is not None:
@@ -175,7 +175,8 @@ def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Fi
 
 
 def _run(reading: Reading, table: dict[str, Any], arrays: Files, taken: Sequence[Array] = ()) -> tuple[list[Array], list[Array]]:
-    """The outputs of a model, and the arrays it was run on: those of an earlier run (``taken``), or given by name, then drawn ones."""
+    """The outputs of a model, and the arrays that it ran on: ``taken`` from an earlier run, or else the given ``arrays``; those that are
+    missing are drawn. Raises UserError where the shapes of ``taken`` do not fit."""
     model = compiling.compile(reading, weights=arrays.weights, shapes=_shapes(table), constants=arrays.constants)
     given = arguments.by_name(arrays.inputs, model.inputs, table.get("inputs", "inputs"))
     arguments.missing_near(given, model.inputs, arrays.inputs)

@@ -47,7 +47,7 @@ def record_json(record: CompileRecord) -> dict[str, Any]:
 
 
 def _source_lines(dumped: DumpedModule) -> Mapping[str, str]:
-    """The line of the user's program for each node of the graph after the post-grad passes; none where that text is not there."""
+    """The line of the user's program for each node of the graph after the post-grad passes, by name; empty if there is no readable text."""
     stage = next((s for s in dumped.stages if s.name == compile_folder.AFTER and not s.text), None)
     if stage is None:
         return {}

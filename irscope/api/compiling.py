@@ -1,4 +1,4 @@
-"""Compilation to native code that Python can call: ``irscope.compile``. The program comes from the cache where it is there."""
+"""Compilation to native code that Python can call: ``irscope.compile``. The program comes from the cache if it is there."""
 from __future__ import annotations
 
 import time

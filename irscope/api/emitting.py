@@ -29,15 +29,15 @@ from irscope.source import UserError, did_you_mean
 from irscope.source.writing import is_written_through, writing
 
 MOST_NAMED = 6
-"""The most nodes of a line of the user's program, or kernels, that are named."""
+"""The most nodes of a source line, and the most kernels, that a text names."""
 LIBRARIES = ("asm", "obj", "so")
 """The stages that are a library for C: with the constants and the entry point, and for one thread."""
 
 
 def emit(what: Source, stage: str, options: RunOptions | None = None, *, watch: Watcher = SILENT) -> str | bytes:
     """A stage of the compiler: ``loops``, ``llvm`` and ``asm`` are texts, ``obj`` and ``so`` are bytes. The last three are a library for C,
-    with the constants of the program inside; :func:`write_library` also writes its header. Of ``options.kernel`` only its text is
-    returned: as assembly that of a run, with LLVM's comments.
+    with the constants of the program inside; :func:`write_library` also writes its header. With ``options.kernel``, only the text of
+    that kernel is returned; its assembly is that of a run, with LLVM's comments.
 
     ``options.target`` names another machine (an LLVM triple). Raises :class:`irscope.UserError` as :func:`irscope.run` does, and
     if the target is unknown or there is no linker.
@@ -70,7 +70,7 @@ def _refuse_one_kernel(options: RunOptions, stage: str) -> None:
 
 
 def _of_kernel(emitted: _Emitted, stage: str, name: str) -> str:
-    """The text of the kernels of a name: most programs have one. Raises UserError where there is none."""
+    """The text of the kernels of that name, usually a single one. Raises UserError where there is none."""
     program, machine = emitted.model.program, emitted.machine
     found = [kernel for kernel in program.kernels() if kernel.name == name]
     if not found:
@@ -141,7 +141,7 @@ def _lowered(what: Source, stage: str, options: RunOptions, watch: Watcher) -> _
     """The program for the machine that the options name."""
     machine = machine_for(options)
     if stage == "so":
-        linker_of(machine.triple)  # before the work
+        linker_of(machine.triple)  # raises before any work is done
     ready = prepared(what, options, NO_ARRAYS, watch)
     lowering = replace(lowering_options(options), machine=machine.vectors)
     if stage in LIBRARIES:

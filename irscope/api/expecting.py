@@ -60,7 +60,7 @@ def compare_with_dump(options: RunOptions, one: Ran, run: Callable[[Reading, Run
 
 
 def _shared(other: Module, one: Ran) -> dict[str, Array]:
-    """The arrays of a run, but for those of --weights, under the names by which the other dump takes them."""
+    """The arrays of a run without those of --weights, under the names that the other dump has for them."""
     params = {param.name for param in other.main().params}
     weights = Prepared.of(one.module).weights
     fixed = {one.module.main().params[number].name for number in one.arrays.weights}

@@ -74,7 +74,7 @@ def fix(what: Source, options: LintOptions | None = None) -> FixResult:
     fixed.text = printed(fixed.module)
     left = first
     if fixed.passes:
-        # What is accepted or demanded of edges was said of the text before.
+        # The baseline and the options about edges are about the text before the passes: they do not apply to the new one.
         again = session_of(replace(options, baseline=None, write_baseline=None, why=False, pair=None, fusion_log=None,
                                    track_fusion=False, statistics=False))
         left = again.add(file, load(fixed.text, format=module.format, name=file))

@@ -28,7 +28,7 @@ SORTS = ("parameter", "output", "temporary", "constant", "thread-local")
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The modules of a folder with the figures of their last stages, and the one that is looked at."""
+    """The modules of a folder with the figures of their last stages, and the module that is shown (``chosen``)."""
 
     path: str
     modules: list[DumpedModule]
@@ -41,7 +41,7 @@ class Folder:
         return record_json(self.record) if self.record is not None else {}
 
     def lines(self, survey: Survey, paint: Paint) -> Iterator[str]:
-        """What is reported of the folder before the chosen module, whose last stage is surveyed."""
+        """The report on the folder, which comes before the chosen module. ``survey`` is of the last stage of that module."""
         ranks = len({m.rank for m in self.modules})
         title = f"{self.path}: {plural(len(self.modules), 'module')}" + (f" of {ranks} ranks" if ranks > 1 else "")
         yield from (paint(title, "bold"), *module_lines(_rows(self.modules, self.figures, self.chosen), paint))
@@ -81,7 +81,7 @@ def _modules(folder: DumpFolder) -> list[DumpedModule]:
 
 
 def _chosen(modules: list[DumpedModule], figures: list[Figures], wanted: str | None) -> DumpedModule:
-    """The module that was asked for by name or number, else the costliest: the newest is usually a trivial one."""
+    """The module of that name or number; without one the costliest, since the newest is usually trivial. Raises UserError if unknown."""
     if wanted is None:
         cost = [(f.flops + f.bytes, -i) for i, f in enumerate(figures)]
         return modules[max(range(len(modules)), key=lambda i: cost[i])]
@@ -93,7 +93,7 @@ def _chosen(modules: list[DumpedModule], figures: list[Figures], wanted: str | N
 
 
 def _fusion_lines(chosen: DumpedModule, survey: Survey, paint: Paint) -> list[str]:
-    """What became of the operations, where the text after optimisation is there and holds fusions."""
+    """How the operations were fused; empty unless the last stage is the optimised text and has fusions."""
     found = fusions_of(survey)
     if not chosen.last.is_last or not found.kinds:
         return []
@@ -111,7 +111,7 @@ def report_lines(reports: Mapping[str, str], paint: Paint, buffers: BufferAssign
 
 
 def text_lines(texts: Mapping[str, str], paint: Paint, buffers: BufferAssignment | None = None) -> list[str]:
-    """The same of the texts of the reports, by kind."""
+    """As :func:`report_lines`, from the texts of the reports by kind."""
     if "buffer-assignment" in texts:
         return buffer_lines(parse_buffer_assignment(texts["buffer-assignment"]), paint, "buffer-assignment report")
     if buffers is not None and not texts:
@@ -127,7 +127,7 @@ def buffer_lines(found: BufferAssignment, paint: Paint, where: str) -> list[str]
 
 
 def _rows(modules: list[DumpedModule], figures: list[Figures], chosen: DumpedModule) -> list[ModuleRow]:
-    """A row a module, the costliest first; equal modules of several ranks in one."""
+    """One row per module, the costliest first; equal modules of several ranks share a row."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, (module, figure) in enumerate(zip(modules, figures, strict=True)):
         key: tuple[object, ...] = (module.name, figure.key()) if module.rank and not figure.error else (i,)
@@ -143,7 +143,7 @@ def _rows(modules: list[DumpedModule], figures: list[Figures], chosen: DumpedMod
 
 
 def _first_nodes(modules: list[DumpedModule]) -> dict[int, int]:
-    """The instructions before optimisation, where that stage was written beside the one after."""
+    """The number of instructions before optimisation, by the index of the module, where that stage was dumped."""
     firsts = [(i, m.stages[0]) for i, m in enumerate(modules) if len(m.stages) > 1 and m.stages[0].is_first]
     figured = figures_of_stages([stage for _, stage in firsts])
     return {i: figures.nodes for (i, _), figures in zip(firsts, figured, strict=True) if not figures.error}

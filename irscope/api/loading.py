@@ -17,7 +17,7 @@ Source = Reading | str | bytes | os.PathLike[str]
 """What functions read: a reading, a path (``-`` is standard input), a text of several lines, or its bytes."""
 
 MODULES_NAMED = 4
-"""Of a text of several modules so many are named."""
+"""The most modules of a text that :func:`first_module` names in its note."""
 
 
 def load(path_or_text: str | bytes | os.PathLike[str] | Live, *, format: str | None = None, name: str | None = None,
@@ -29,8 +29,8 @@ def load(path_or_text: str | bytes | os.PathLike[str] | Live, *, format: str | N
     also a module, which is exported for them, and a function of torch.compile, which is called once while its compilation is traced.
     ``format`` (``hlo``, ``relay``, ``torchscript``) overrides the detection, ``name`` is the name in messages.
 
-    Raises :class:`irscope.UserError` if there is nothing to read; errors inside a dump are findings of the Reading, whose ``ok`` is False
-    if the format's own parser would reject the text.
+    Raises :class:`irscope.UserError` if there is nothing to read. Errors inside a dump do not raise: they are findings of the Reading, and
+    its ``ok`` is False if the format's own parser would reject the text.
 
     >>> reading = load('''ENTRY main { p = f32[2] parameter(0)
     ... ROOT n = f32[2] negate(p) }''')
@@ -65,7 +65,7 @@ def _load_live(what: Live, arguments: Arguments, format: str | None, name: str) 
 
 
 def read_source(what: Source, source_format: str | None = None) -> Reading:
-    """The reading of a function's argument."""
+    """The reading of an argument: the argument itself, or what :func:`load` reads."""
     return what if isinstance(what, Reading) else load(what, format=source_format)
 
 
@@ -95,7 +95,7 @@ def whole(what: Source, source_format: str | None = None) -> Reading:
 
 
 def errors_of(reading: Reading) -> list[Finding]:
-    """The errors in a text."""
+    """The findings of a reading that are errors."""
     return [finding for finding in reading.findings if finding.severity is Severity.ERROR]
 
 

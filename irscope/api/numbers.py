@@ -12,7 +12,7 @@ from irscope.source import UserError
 from irscope.source.data_text import json_value
 
 LARGEST = 1e300
-"""Larger numbers, and those that are none, are passed over: their sums would be no numbers."""
+"""Larger numbers and NaN are skipped: sums of them might not be finite."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 Row = tuple[object, object]
 
@@ -60,7 +60,7 @@ def _rows(text: str, file: str, module: str) -> Iterator[Row]:
 
 
 def _table(lines: Iterable[list[str]]) -> Iterator[Row]:
-    """The lines of a name and a number; others, as a head, are passed over."""
+    """The lines that have a name and a number; others, such as a header, are skipped."""
     yield from ((cells[0].strip(), float(cells[1])) for cells in lines if len(cells) > 1 and _NUMBER.fullmatch(cells[1].strip()))
 
 

@@ -29,7 +29,7 @@ else:
     verifying = LazyModule("irscope.api.verifying")
 
 ALL = "all"
-"""Stands for every pass in the options that name passes to print around."""
+"""In ``print_before`` and ``print_after``: every pass."""
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class _Styled(Protocol):
 
 
 def printed(module: Module, to: str | None = None, style: str | None = None, types: bool = False) -> str:
-    """A module as text, in the format that it came in or in another, as primitives."""
+    """A module as text: in its own format, or expanded to primitives in the format ``to``."""
     own = module.dialect
     if to is not None and (to != own.name or own.primitive):
         return format_named(to).print_module(expand(module))

@@ -37,7 +37,8 @@ def kernel_plan(reading: Reading, module: Module, policy: str, device: str | Non
 
 
 def kernel_plans(reading: Reading, module: Module, policies: str, device: str | None = None) -> list[KernelPlan]:
-    """What each of several policies, separated by commas, makes of a module. A device is for those of its compiler.
+    """What each of several policies, separated by commas, makes of a module. With several, ``device`` applies to
+    those of XLA's GPU compiler only.
 
     Raises UserError as :func:`kernel_plan`.
     """
@@ -51,7 +52,7 @@ def kernel_plans(reading: Reading, module: Module, policies: str, device: str | 
 def _with_fusions(module: Module, kernels: Mapping[Node, tuple[str, ...]]) -> dict[Node, tuple[str, ...]]:
     """The kernels of nodes, and of the fusions that the text has already: a policy plans what is in them.
 
-    A node that several kernels compute again says nothing of the kernels of its fusion, unless it is the result.
+    A node that several kernels recompute says nothing about the kernels of its fusion, unless it is the root.
     """
     found = dict(kernels)
     for graph in callees_first(module, module.main()):
@@ -77,7 +78,7 @@ def _stored(context: Context, calls: Calls, edge: Edge, group: int) -> StoredEdg
 
 
 def _in_one_graph(calls: Calls, graph_of: Mapping[Node, Graph], producer: Node, consumer: Node) -> tuple[Node, Node]:
-    """Both nodes, or the fusions and calls of one graph in which they are."""
+    """Two nodes of one graph that are the producer and the consumer or contain them; the given nodes where there are none."""
     around = dict(callers_of(calls, graph_of[producer], producer))
     for graph, node in callers_of(calls, graph_of[consumer], consumer):
         if graph in around and around[graph] is not node:

@@ -16,14 +16,14 @@ from irscope.render.units import bytes_, count, micros, percent, plural
 
 HEADINGS = ("kernel", "runs", "time", "share", "GFLOP/s", "GB/s", "of roofline")
 DIGITS = 6
-"""Significant decimals of numbers in json."""
+"""Decimals of numbers in json."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How fast a kernel runs, in 1e9 a second; None is unknown. ``roofline_share`` is the least time that the peak allows for its
-    operations and bytes, divided by its time; ``bound`` is which of the two takes longer there: ``compute``, or ``memory``, at the rate of
-    the smallest cache that holds the bytes of a launch."""
+    """How fast a kernel runs, in 1e9 operations and 1e9 bytes per second; None is unknown. ``roofline_share`` is the time that the kernel
+    would take at the peak, divided by its time. ``bound`` says which of the two limits it there: ``compute``, or ``memory``, at the rate
+    of the smallest cache that holds the bytes of a launch."""
 
     gflops: float | None
     gbs: float | None
@@ -38,7 +38,7 @@ class Rates:
         gflops = None if row.flops is None else row.flops / row.us / 1e3
         gbs = row.bytes / row.us / 1e3
         if gflops is None:
-            return Rates(None, gbs, None, None)  # what is not known may be what bounds it
+            return Rates(None, gbs, None, None)  # the unknown FLOPs may be the bound
         shares = {"compute": gflops / (peak.gflops / (2 if row.is_double else 1)), "memory": gbs / peak.gbs(row.bytes / row.runs)}
         bound = max(shares, key=lambda name: shares[name])
         return Rates(gflops, gbs, shares[bound], bound)

@@ -23,14 +23,14 @@ AFTER = {"ir_pre_fusion.txt": "ir_post_fusion.txt"}
 
 
 def with_records(reading: Reading, path: str) -> Reading:
-    """The reading with the record that lies beside the file; unchanged where nothing is recorded."""
+    """The reading with what the compiler recorded in files beside ``path``. Modules without a record are unchanged."""
     if not any(_scheduled(module) for module in reading.modules):
         return reading
     return replace(reading, modules=[_with_record(module, path) if _scheduled(module) else module for module in reading.modules])
 
 
 def _scheduled(module: Module) -> list[SchedulerNode]:
-    """The scheduler nodes of a module that was read from IR; none of another module."""
+    """The scheduler nodes of a module that was read from Inductor's IR; empty for any other module."""
     if module.entry not in module.graphs:
         return []
     found = (Scheduled.scheduler.given(node) for node in module.main().shown())
@@ -77,7 +77,7 @@ def _runs(path: str) -> Iterator[tuple[str, FusionRun]]:
 
 
 def _joined(nodes: list[SchedulerNode], run: FusionRun) -> tuple[tuple[str, ...], ...]:
-    """The groups that the decisions of a run make."""
+    """The groups of scheduler nodes that result from the decisions of a run."""
     home = {node.name: [node.name] for node in nodes}
     for decision in run.decisions:
         first, second = (home.get(end.split("_")[0]) for end in (decision.a, decision.b))

@@ -71,7 +71,7 @@ def out_of_memory_of(path: str) -> OutOfMemory:
 
 
 def report_of(what: Source) -> MemoryReport | None:
-    """The report that a path or a text is; None where it is anything else, which is then read as a dump."""
+    """The report that a path or a text holds; None for anything else, which the caller reads as a dump."""
     if isinstance(what, Reading | bytes):
         return None
     name = os.fspath(what)

@@ -60,7 +60,7 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
         watch.note(f"the program in the cache is not used, because it {store.fault}; it is compiled again")
     if store is not None and found is not None:
         if path := path_of(what):
-            concerning(path)  # nothing is read, and the reader would name the file
+            concerning(path)  # the reader does this otherwise; nothing is read here
         result = _from_cache(options, store, found, began, watch)
     else:
         given = Files(given.inputs, given.weights, given.constants, store.opened if store is not None else {})

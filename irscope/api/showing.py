@@ -52,7 +52,8 @@ PLAIN = Paint(120, False, True)
 class ShowResult(Viewable):
     """What is shown of one dump. Each of ``choices`` has a module, the requested graph and the requested nodes.
 
-    ``folder`` is the dump's folder; ``log`` the whole log of passes of which it is a snapshot, with its ``changes``.
+    ``folder`` is the dump's folder; ``log`` is the whole log of passes if the dump is one, and ``changes`` says what the selected pass
+    changed.
     ``reports`` are XLA's reports next to the dump, by kind. ``report`` is shown where the file itself is such a report.
     """
 
@@ -109,7 +110,7 @@ class ShowResult(Viewable):
         mine = self.options
         options = BoxOptions(mine.max_nodes or MAX_BOXES, mine.max_nodes is not None, depth=mine.depth, color_by=mine.color_by,
                              dark=mine.dark)
-        for plan in self._plans(watch):  # one: a drawing has the frames of one policy
+        for plan in self._plans(watch):  # at most one: _consistent refuses several for a drawing
             options = replace(options, plan=plan)
         if changes := self._changes():
             options = replace(options, changes=changes.of, note=changes.words)

@@ -18,9 +18,9 @@ MAX_BYTES = 64 << 20
 
 
 def stages_of_folder(stages: Sequence[Stage], last: Reading) -> tuple[list[PageStage], int]:
-    """The stages of a dumped module that can be read, and how many are left out: too large, or unreadable. The last one is read already.
+    """The stages of a dumped module that can be read, and how many are left out because they are too large or unreadable.
 
-    There are none where no other can be read.
+    ``last`` is the reading of the last stage. Returns no stages where no other can be read.
     """
     if len(stages) < 2:
         return [], 0
@@ -30,7 +30,7 @@ def stages_of_folder(stages: Sequence[Stage], last: Reading) -> tuple[list[PageS
 
 
 def _size(stage: Stage) -> int:
-    """The bytes of a stage; of a file that cannot be looked at, 0: reading it says why."""
+    """The size of a stage in bytes, of a text in characters; 0 for a missing file: reading it reports that."""
     return len(stage.text) if stage.text else os.path.getsize(stage.path) if os.path.exists(stage.path) else 0
 
 

@@ -4,7 +4,7 @@ A program is stored under a key of everything that it depends on (:mod:`irscope.
 known only when it is compiled: their types, and the values of those that became numbers. So there are two entries: the first, under the
 key of text, options and weights, lists the inputs that matter; the second is stored under the key of the first and those inputs.
 
-This file imports nothing that reads or compiles dumps: most of the time of a warm start of a small program is for imports.
+This file imports nothing that reads or compiles dumps: imports take most of the time of a warm start of a small program.
 """
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from irscope.source.files import STDIN, path_of
 
 IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache "
                        "bench bench_seconds warmup runs target cache_weights profile peak kernel".split())
-"""Options that no compiled program depends on, and those that :class:`ProgramStore` treats by itself."""
+"""Options that no compiled program depends on, and those that :class:`ProgramStore` handles itself."""
 LITTLE = 4 << 20
 """Bytes of weights and constants that are stored without a request: tables, biases, small matrices."""
 
 
 class NoteRecorder(Watcher):
-    """Passes everything on, and keeps the notes for later runs."""
+    """Passes notes and stages on to another watcher, and keeps the notes for later runs."""
 
     def __init__(self, watch: Watcher) -> None:
         self._watch = watch
@@ -67,7 +67,7 @@ class InputPort:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a run needs of its module beside the program. ``renamed`` are names of inputs by their places in the user's call; ``notes``
+    """What a run needs of its module, besides the program. ``renamed`` are names of inputs by their places in the user's call; ``notes``
     were reported about the files ``files``; ``outputs`` are the ports of the text."""
 
     inputs: Sequence[InputPort]
@@ -109,9 +109,9 @@ class StoredProgram:
 
 
 class ProgramStore:
-    """The entries for one text with its options. ``files`` are that of the text (empty: it is in memory) and those of the options,
-    ``contents`` the states of the files before they were read for the key, ``inputs`` the arrays that are given, ``opened`` their files
-    by path; ``fault`` says why an entry is not used."""
+    """The entries for one text with its options. ``files`` are the path of the text (empty if it is in memory) and the files of the
+    options, ``contents`` the states of the files before they were read for the key, ``inputs`` the given arrays, ``opened`` the arrays of
+    their files by path. ``fault`` says why an entry is not used."""
 
     def __init__(self, key: str, files: Sequence[str], contents: Mapping[str, tuple[int, ...]], opened: Mapping[str, Mapping[str, Array]],
                  inputs: Mapping[str, Array]) -> None:
@@ -223,7 +223,7 @@ def _digest_of_text(what: object) -> str | None:
 
 
 def _state_of(paths: Sequence[str]) -> list[tuple[int, ...]]:
-    """Size, time of change and inode number of files, to see whether they change while they are compiled."""
+    """Size, time of change and inode number of files, to detect changes during compilation; empty for a file that is not there."""
     found: list[tuple[int, ...]] = []
     for path in paths:
         try:

@@ -27,7 +27,7 @@ from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
 
 MAX_REFERENCE = 2e8
-"""Operations up to which the plain numpy reading is quick enough to verify with: a second or so."""
+"""The most operations for which the numpy interpreter is fast enough to verify with: about a second."""
 
 FIRST_CONSTANT = 1_000_000
 """Inputs are drawn by their number; constants by numbers from here on."""
@@ -158,7 +158,7 @@ BLOCK = 1 << 20
 
 
 def _difference(wanted: list[Array], got: list[Array]) -> tuple[float, float, str]:
-    """The mean squared error over all results, the largest error relative to the largest value of its result, and why there is none."""
+    """The mean squared error of all results, the largest error relative to its result's largest value, and the fault if shapes differ."""
     squared = largest = size = 0.0
     for number, (a, b) in enumerate(zip(wanted, got, strict=True)):
         if a.shape != b.shape:

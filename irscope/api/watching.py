@@ -26,11 +26,11 @@ class Watcher:
 
     @contextmanager
     def stage(self, label: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """A context for work that may take long. The function that it returns is called for each finished item of ``total``."""
+        """A context for work that may take long. The function that it yields is called for each finished item of ``total``."""
         yield lambda: None
 
     def track(self, items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
-        """The items, as a stage."""
+        """The items, counted as a stage while the caller works on them."""
         with self.stage(label, total) as advance:
             for item in items:
                 yield item

@@ -14,7 +14,7 @@ from irscope.source.budget import require
 
 @dataclass(slots=True)
 class GivenArrays:
-    """Arrays and their names by port number; ``unknown`` are the names that match no port."""
+    """Arrays and their names, by port number. ``unknown``: names that match no port."""
 
     arrays: dict[int, Array] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
@@ -24,7 +24,7 @@ class GivenArrays:
 def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> GivenArrays:
     """Match arrays to ports by name, or by ``arg0``, ``arg1``... in order.
 
-    Raises UserError for one that does not fit its port, and for two of one port.
+    Raises UserError for an array that does not fit its port, and for two arrays of one port.
     """
     numbers = {f"arg{i}": i for i in range(len(ports))} | {port.name: i for i, port in enumerate(ports)}
     found = GivenArrays()
@@ -41,7 +41,7 @@ def by_name(arrays: Mapping[str, Array], ports: Sequence[Port], source: str) -> 
 
 
 def fitted(array: Array, port: Port, what: str) -> Array:
-    """The array in native byte order and the port's element type. Raises UserError where type or shape differ."""
+    """The array in native byte order and with the port's element type. Raises UserError where the element type or the shape differs."""
     wanted = port.dtype.numpy()
     array = np.asarray(array)
     if not port.takes(array.shape):

@@ -28,7 +28,7 @@ def _rows(array: str, ports: Sequence[Port]) -> list[str]:
 
 
 def c_type(dtype: DType) -> str:
-    """The C type of an element: integers of the same size for what C has no type for."""
+    """The C type of an element: an integer type of the same size where C has no such type."""
     if dtype.is_complex:
         return "float _Complex" if dtype.storage == 8 else "double _Complex"
     if dtype.is_float and dtype.storage >= 4:

@@ -6,11 +6,11 @@ The folder is ``$IRSCOPE_CACHE``, else ``$XDG_CACHE_HOME/irscope``, else ``~/.ca
 Entries are machine code that is executed, so they are trusted only when
 
 * the folders and the file belong to this user or to root, and no other user may write to them (:func:`distrust`);
-* the entry is a regular file, and neither a link nor a pipe: it is opened without following or waiting;
+* the entry is a regular file, and neither a link nor a pipe: it is opened without following links and without waiting for a writer;
 * the digest in it matches its content and its own name, so that an entry copied from another key is rejected.
 
 An entry that fails a check is treated as absent, and recompiled; :attr:`CacheEntry.fault` says why. The oldest entries are removed when
-there are too many. A cache that cannot be written is no error: it only costs time.
+there are too many. A cache that cannot be written is not an error: it only costs time.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LARGEST = 1 << 29
 LARGEST_ENTRY = LARGEST // 2
 """The most bytes of an entry: a larger one would displace most others."""
 LARGE = 1 << 20
-"""An entry from this many bytes on has the size of the cache checked when it is written."""
+"""When an entry of this many bytes or more is written, the size of the cache is checked."""
 
 
 def key(*parts: str) -> str:
@@ -63,7 +63,7 @@ def folder() -> Path | None:
 
 
 def distrust(place: Path) -> str | None:
-    """The reason not to trust a folder (another user owns it or may write to it), or None. None too where it does not exist."""
+    """The reason not to trust a folder (another user owns it or may write to it), or None. Also None where the folder does not exist."""
     if not hasattr(os, "geteuid"):
         return None  # Windows keeps the folders of users apart
     try:
@@ -91,7 +91,7 @@ def _foreign(found: os.stat_result) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """An entry: its bytes as an array whose first one is at a multiple of 64, or None, and why an existing one is rejected, after "it"."""
+    """A cache entry. ``content``: its bytes, aligned to 64, or None. ``fault``: why an existing entry is rejected, as a predicate."""
 
     content: Array | None = None
     fault: str = ""
@@ -120,7 +120,7 @@ def read(name: str) -> bytes | None:
 
 
 def _verified(name: str, path: Path) -> CacheEntry:
-    """The content of a trusted regular file whose digest fits. Raises OSError."""
+    """Read an entry, and check the file's type, owner, mode, size and digest. Raises OSError."""
     handle = os.open(path, _OPEN)
     try:
         found = os.fstat(handle)
@@ -137,7 +137,7 @@ def _verified(name: str, path: Path) -> CacheEntry:
             if head[:len(_MAGIC)] != _MAGIC or len(head) < len(_MAGIC) + _DIGEST:
                 return CacheEntry(fault="is not an entry of this version of irscope")
             require(size, "an entry of the cache")
-            content = aligned_bytes(size)  # as vector loads of constants expect
+            content = aligned_bytes(size)  # vector loads of constants expect this alignment
             if file.readinto(content.data) != size or _digest(name, [content.data]) != head[len(_MAGIC):]:
                 return CacheEntry(fault="is damaged, or an entry of another key")
             return CacheEntry(content)
@@ -168,7 +168,7 @@ def write(name: str, *pieces: Content) -> bool:
             for piece in pieces:
                 file.write(piece)
         os.replace(temporary, target)
-        if name.startswith("00") or sum(map(_bytes_of, pieces)) >= LARGE:  # of small entries one in 256 checks the size
+        if name.startswith("00") or sum(map(_bytes_of, pieces)) >= LARGE:  # one small entry in 256 triggers the check
             prune(place)
     except OSError:
         with suppress(OSError):

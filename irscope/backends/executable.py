@@ -84,7 +84,7 @@ class Executable:
         self._pointers_out = ctypes.c_void_p * max(1, len(self.outputs))
         self._array_class, self._as_array = np.ndarray, np.asarray
         self._output_bytes = sum(prod(shape) * dtype.itemsize for dtype, shape in self._output_types)
-        # Fresh memory becomes resident as it is written: what is allocated here counts at once, not each part by itself.
+        # Fresh memory becomes resident only when it is written, so the budget is checked once, for the sum of all that is allocated here.
         copies = sum(np.asarray(c.data).nbytes for c in program.constants)
         require(program.arena_bytes + copies + threads * compiled.scratch + self._output_bytes, f"what {self.name} computes on the way")
         self._arena = aligned_bytes(program.arena_bytes, zero=any(t.zeroed for t in program.temps))
@@ -112,7 +112,7 @@ class Executable:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """Run once; the outputs are new arrays."""
-        _ready, inputs, placed, outputs = self.prepare(arrays)  # the arrays live as long as these names
+        _ready, inputs, placed, outputs = self.prepare(arrays)  # these names keep the arrays alive
         self.run(ctypes.addressof(inputs), ctypes.addressof(outputs))
         return [array for array, _ in placed]
 
@@ -223,7 +223,7 @@ def aligned_empty(dtype: object, shape: tuple[int, ...]) -> Array:
 
 
 def placed_empty(dtype: Any, shape: tuple[int, ...]) -> tuple[Array, int]:
-    """Such an array, and the address of its first element."""
+    """An uninitialised array aligned to 64 bytes, and the address of its first element."""
     memory = np.empty(dtype.itemsize * prod(shape) + 64, dtype=np.uint8)
     begin = address(memory)
     start = -begin % 64

@@ -1,7 +1,7 @@
 """Emits the body of one LLVM function: places, names, sharing, hoisting.
 
 An instruction without side effects is hoisted to the outermost loop in which all its operands exist, before the inner ones, and equal
-instructions are emitted once (LICM and CSE). LLVM's passes would do the same; here it costs a dictionary look-up and makes them needless.
+instructions are emitted once (LICM and CSE). LLVM's passes would do the same; here it costs a dictionary look-up, and no passes run.
 """
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Code:
         return len(self.regions) - 1
 
     def pure(self, text: str, *operands: str) -> str:
-        """The name of an instruction's result; ``operands`` are the names in ``text`` that decide its place."""
+        """Emit an instruction without side effects; returns its result. ``operands`` are the names in ``text`` that decide its place."""
         level = 0
         for operand in operands:
             at = self.level.get(operand, 0)
@@ -113,7 +113,7 @@ class Code:
             self.declarations.add(f"declare {result} {function}({', '.join(kind for kind, _ in args)})")
 
     def rarely(self, condition: str, result: str, function: str, args: tuple[Typed, ...], usual: str) -> str:
-        """``usual``, but where the one-lane ``condition`` holds, the result of a function: control flow inside an expression."""
+        """The result of a function where the one-lane ``condition`` holds, else ``usual``: control flow inside an expression."""
         level = max(self.level.get(name, 0) for name in (condition, usual, *(value for _, value in args)))
         here = self.depth
         while here > level and not self.regions[here].conditional:
@@ -137,7 +137,7 @@ class Code:
     # ---- control flow
 
     def enter(self, conditional: bool, label: str) -> None:
-        """Open a region whose first block is ``label``; the caller writes the branch to it after :meth:`ahead`."""
+        """Open a region whose first block is ``label``; the caller emits the branch to that block, after the hoisted lines."""
         outer = self.regions[-1].place
         ahead = InsertionPoint([], outer.label)
         outer.lines.append(ahead.lines)

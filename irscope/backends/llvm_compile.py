@@ -110,7 +110,7 @@ def _tried(triple: str, cpu: str) -> subprocess.CompletedProcess[str]:
 
 @lru_cache(maxsize=64)
 def features_of(triple: str, cpu: str) -> str:
-    """The features of a named processor that irscope asks for; LLVM itself knows the rest by the name."""
+    """The features of a named processor that irscope asks for; LLVM derives the others from the name."""
     architecture = architecture_of(triple)
     return architecture.features_in(assembly(PROBE, Machine(triple, cpu, "", False))) if architecture is not None else ""
 
@@ -152,7 +152,7 @@ def object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
 
 
 SHORT = 1 << 16
-"""Letters of a text whose object code may be kept."""
+"""The most characters of a text whose object code is kept."""
 
 
 def recent_object_code(text: str, machine: Machine, speed: int = 2) -> bytes:
@@ -191,7 +191,7 @@ def linked_assembly(texts: Sequence[str], exports: Collection[str], machine: Mac
 
 _RISCV_EXTENSIONS = re.compile(r"^\t\.attribute\t5, .*$", re.MULTILINE)
 _IMPLIED = re.compile(r"_(?:zaamo|zalrsc|zca|zcd)\d+p\d+")
-"""Extensions that a and c imply; GNU as before 2.42 does not know their names."""
+"""Extensions that ``a`` and ``c`` imply. The GNU assembler before 2.42 does not know their names."""
 
 
 def _linked(texts: Sequence[str], exports: Collection[str], machine: Machine) -> Any:

@@ -180,7 +180,7 @@ def _to_power(v: Lanes, bits: str, magnitude: str) -> str:
 
 
 def _round_to_odd(d: Lanes, f: Lanes, x: str) -> str:
-    """f64 to f32, rounded to odd (inexact results get an odd last bit), so that rounding again to fewer bits is as exact as once."""
+    """f64 to f32, rounded to odd (inexact results get an odd last bit), so that rounding again to fewer bits equals rounding once."""
     code = d.code
     near = code.pure(f"fptrunc {d.kind} {x} to {f.kind}", x)
     back = code.pure(f"fpext {f.kind} {near} to {d.kind}", near)

@@ -39,7 +39,7 @@ def reduced(v: Lanes, x: str) -> tuple[str, str, str]:
 
 
 def remainder_of(v: Lanes, x: str, inverse: float, parts: Sequence[float]) -> tuple[str, str, str]:
-    """The same for any period, given by its inverse and as a sum of parts."""
+    """``x = n p + r`` for any period p, given by its inverse and as a sum of parts. Returns the same three values as :func:`reduced`."""
     shifted = v.fma(x, v.c(inverse), v.c(_MAGIC[v.bits]))
     n = v.sub(shifted, v.c(_MAGIC[v.bits]))
     r = x
@@ -132,7 +132,7 @@ def log_of_mantissa(v: Lanes, f: str) -> str:
 
 
 def split_any(v: Lanes, x: str) -> tuple[str, str]:
-    """The same of any positive x."""
+    """The same as :func:`split` for any positive x, denormals included."""
     tiny, up = (2.0 ** -126, 23) if v.bits == 32 else (2.0 ** -1022, 52)
     small = v.lt(x, v.c(tiny))
     m, e = split(v, v.sel(small, v.mul(x, v.c(2.0 ** up)), x))
@@ -154,7 +154,7 @@ def joined(v: Lanes, e: str, part: str) -> str:
 
 
 def log1p(v: Lanes, x: str) -> str:
-    """log of the rounded 1+x, plus the rounding error divided by it; close to 0 there is none."""
+    """log of the rounded 1+x, plus the rounding error divided by it; close to 0, log(1+x) is computed from x itself."""
     near = v.both(v.gt(x, v.c(-0.29)), v.lt(x, v.c(0.41)))
     one = v.add(x, v.c(1.0))
     larger = v.gt(x, v.c(1.0))
@@ -241,7 +241,7 @@ def arcsine_core(v: Lanes, a: str) -> str:
 
 
 def _arcsine(v: Lanes, x: str) -> tuple[str, str, str]:
-    """Whether |x| is above 1/2, the root that then replaces it, and the arc sine of the one or the other."""
+    """(whether |x| > 1/2, the root sqrt((1 - |x|) / 2), the arc sine of the root where |x| > 1/2, else of |x|)."""
     a = v.abs(x)
     far = v.gt(a, v.c(0.5))
     root = v.sqrt(v.mul(v.c(0.5), v.sub(v.c(1.0), a)))

@@ -37,7 +37,7 @@ def operation(code: Code, x: Expr, names: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Words(Instructions):
-    """Longer operations on one integer type."""
+    """The operations on one integer type, or on pred."""
 
     dtype: DType
 
@@ -58,7 +58,7 @@ class _Words(Instructions):
         return self.bin(f"icmp {op}", x, y)
 
     def flagged(self, name: str, x: str) -> str:
-        """An intrinsic whose flag says that it has a result for every operand."""
+        """An intrinsic with a second operand ``i1 false``: its result is defined for every operand."""
         function = f"{self.kind} @llvm.{name}.{self.short}"
         self.code.declarations.add(f"declare {function}({self.kind}, i1)")
         return self.code.pure(f"call {function}({self.kind} {x}, i1 false)", x)
@@ -159,4 +159,4 @@ _RULES: dict[str, Callable[..., str]] = {
     "shr_logical": lambda w, expr, x, y: w.shift("lshr", expr.args[1], x, y),
     "shr_arithmetic": lambda w, expr, x, y: w.shift("ashr", expr.args[1], x, y), "mulhi": lambda w, _, x, y: w.high(x, y),
 }
-"""The instructions of each operation, from the expression and the names of its operands."""
+"""Emits each operation, from the expression and the names of its operands."""

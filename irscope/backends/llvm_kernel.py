@@ -44,8 +44,8 @@ class KernelText:
 
 
 def kernel_text(kernel: Kernel, target: Target, alignments: list[int] | None = None, stops: bool = False) -> KernelText:
-    """Emit a kernel for a target. ``alignments`` are those that the calls really guarantee for each parameter, where these may be less
-    than the buffers declare. ``stops``: long loops poll for a request to stop."""
+    """Emit a kernel for a target. ``alignments`` are what the calls guarantee for each parameter, which may be less than the buffers
+    declare. ``stops``: long loops poll for a request to stop."""
     aligned = {b: b.align for b in kernel.buffers}
     aligned |= {b: min(b.align, alignment) for b, alignment in zip(kernel.params(), alignments or ())}
     offsets, scratch = _scratch_places(kernel)

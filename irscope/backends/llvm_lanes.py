@@ -1,4 +1,4 @@
-"""Shorthand for the instructions on vectors of one type: conversions and mathematics are written with it."""
+"""Shorthand for instructions on vectors of one type: conversions, integer operations and mathematics are written with it."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from irscope.backends.llvm_types import float_text, splat_text, suffix, vector
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Instructions on ``lanes`` values of the LLVM type ``element``. Values are names."""
+    """Instructions on ``lanes`` values of the LLVM type ``element``. Operands and results are LLVM names."""
 
     code: Code
     element: str

@@ -120,7 +120,7 @@ def _store_when(code: Code, line: str, mask: str) -> None:
 
 @contextmanager
 def _when(code: Code, mask: str) -> Iterator[str]:
-    """A branch around lines; yields the label of their block."""
+    """Emit the lines of the ``with`` block into a basic block that runs only where ``mask`` is true; yields its label."""
     take, join, place = code.label(), code.label(), code.regions[-1].place
     code.effect(f"br i1 {mask}, label %{take}, label %{join}")
     place.lines.append(f"{take}:")

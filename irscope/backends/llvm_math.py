@@ -33,7 +33,10 @@ def extreme(code: Code, name: str, element: str, lanes: int, x: str, y: str) -> 
 
 
 def _extreme(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
-    """With a constant that is not NaN it takes one comparison, and one addition where the constant is zero."""
+    """A maximum or minimum. With a constant that is not NaN it takes one comparison, and a maximum with +0 an addition too.
+
+    A maximum with -0 and a minimum with +0 use the intrinsic, as operands that are not constant do.
+    """
     op, (x, y) = expr.op, names
     bound = expr.args[1].uniform
     if bound is None:
@@ -68,7 +71,7 @@ def _power(v: Lanes, expr: Expr, names: list[str], flags: str) -> str:
 
 
 def _root(v: Lanes, x: str) -> str:
-    """The power of -0 is +0, and of -inf +inf."""
+    """x to the power 1/2: +0 for -0, +inf for -inf."""
     root = v.sqrt(v.add(x, v.c(0.0)))
     return v.sel(v.eq(x, v.c(-math.inf)), v.c(math.inf), root)
 

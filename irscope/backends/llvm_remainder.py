@@ -6,7 +6,7 @@ from irscope.backends.llvm_types import vector
 
 
 def remainder(v: Lanes, x: str, y: str) -> str:
-    """Where the quotient is small, one exact step is enough; else a scalar loop for each lane."""
+    """``x`` rem ``y``: a call of a scalar function for each lane."""
     name = f"@irs.fmod.{v.integer}"
     v.code.helpers.setdefault(name, _scalar(v.element))
     v.code.declarations.add(f"declare {v.integer} @llvm.ctlz.{v.integer}({v.integer}, i1)")
@@ -18,7 +18,7 @@ def remainder(v: Lanes, x: str, y: str) -> str:
 
 
 def lanewise(name: str, scalar_name: str, element: str, lanes: int) -> str:
-    """A function of two operands that calls a scalar one for each lane."""
+    """The text of a function of two vectors that calls a scalar function for each lane."""
     kind, out = vector(element, lanes), "poison"
     lines = [f"define internal {kind} {name}({kind} %x0, {kind} %x1) noinline nounwind {{"]
     for lane in range(lanes):
@@ -122,7 +122,7 @@ small:
   ret {element} %sf
 }}
 """
-"""The function on one lane, of the type ``element`` and an integer type ``i`` as wide.
+"""The function on one lane; ``i`` is the integer type of the same width as ``element``.
 
 A denormal divisor is 0 where denormals are flushed: the comparison of floats follows the processor's mode.
 Magnitudes are (mantissa with its leading one, exponent); denormals are shifted up first.

@@ -216,7 +216,7 @@ class StatementEmitter(Visitor):
                 self._settle(r, two)
 
     def _stop_if_asked(self, work: int) -> None:
-        """Return if a stop is requested."""
+        """Emit a return where a stop is requested."""
         code = self.code
         out, on = code.label(), code.label()
         lines, asked = look(code.name, work)
@@ -228,7 +228,7 @@ class StatementEmitter(Visitor):
 
     @contextmanager
     def _region(self, conditional: bool, label: str) -> Iterator[CodeRegion]:
-        """Open a block of code, whose values are not used behind it."""
+        """Open a region, and close it at the end of the ``with`` block. The names of values computed in it are dropped there."""
         self.code.enter(conditional, label)
         self.values.enter()
         yield self.code.regions[-1]
@@ -236,7 +236,8 @@ class StatementEmitter(Visitor):
         self.values.leave()
 
     def _phis(self, carried: list[Register]) -> tuple[str, list[str], Lines]:
-        """Begin a loop: its variable, the registers that it carries, and their phis, which are filled at the end."""
+        """Begin a loop. Returns the name of its variable, the names of the registers that it carries, and the lines for their phis,
+        which the caller fills at the end."""
         code, values = self.code, self.values
         phis: Lines = []
         code.regions[-1].place.lines.append(phis)

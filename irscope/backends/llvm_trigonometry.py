@@ -70,7 +70,10 @@ def _limit(v: Lanes) -> float:
 
 
 def _reduce(v: Lanes, x: str) -> tuple[str, str]:
-    """x - n pi/2, between -pi/4 and pi/4, and n. The first step is exact: both terms are multiples of the same small power of two."""
+    """x - n pi/2, between -pi/4 and pi/4, and the integer that has n in its low bits.
+
+    The first step is exact: both terms are multiples of the same small power of two.
+    """
     r, _, shifted = remainder_of(v, x, _TWO_OVER_PI, (_PARTS if v.has_fma else _SPLIT_PARTS)[v.bits])
     return r, v.bits_of(shifted)
 

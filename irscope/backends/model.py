@@ -102,7 +102,7 @@ def _copy_shared(program: Program, weights: Mapping[int, Array]) -> None:
 
 
 def _owner(array: Array) -> Array:
-    """The array whose memory a view shows."""
+    """The array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

@@ -1,7 +1,7 @@
 """Turns a module into one whose entry takes tensors of known types, as lowering requires.
 
 HLO states all its types; a TorchScript graph is a program, which is run over abstract values with the types of the given arrays. A Relay
-module is run likewise: its functions are inlined, its operators expanded.
+module is run in the same way: its functions are inlined, and its operators are expanded.
 """
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def needs_opening(module: Module) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """The user's values for what a text leaves open: arrays by input name or ``argN`` (objects not counted), weights and constants by
-    name, shapes and element types of inputs. A 0-dimensional array binds to an input that is a number.
+    """The user's values for the parts that a text leaves open: arrays by input name or ``argN`` (objects are not counted), weights and
+    constants by name, shapes and element types of inputs. An array of one element binds to an input that is a number.
     """
 
     inputs: Mapping[str, Array] = field(default_factory=dict)
@@ -119,7 +119,7 @@ def require_sound(module: Module) -> None:
 
 
 def _opened_inferred(module: Module, given: Bindings, measure: Callable[[Graph], int] | None) -> Module:
-    """The same where types are inferred. Types in the text apply; arrays and ``--shape`` provide those that it leaves open."""
+    """The same where types are inferred. Given shapes and element types override the text; arrays provide the types that it leaves open."""
     params = module.main().params
     given.require_inputs([p.name for p in params])
     arrays = given.arrays()
@@ -141,7 +141,7 @@ def _opened_inferred(module: Module, given: Bindings, measure: Callable[[Graph],
 
 
 def _number(array: Array, type: str, name: str) -> int | float | bool:
-    """The only element of an array. Raises UserError where there are others, or where the number is none of this type."""
+    """The one element of an array. Raises UserError where the array has more or fewer, or where the element does not fit the type."""
     if array.size != 1:
         raise UserError(f"array {name!r} has {array.size} elements, but the input is one number", "give np.array(3), without dimensions")
     value = array.item()

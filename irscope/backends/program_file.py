@@ -84,8 +84,8 @@ def to_pieces(compiled: CompiledProgram) -> list[Content] | None:
 
 
 def of_content(content: Array, facts_of: Callable[[dict[str, Any]], F]) -> tuple[CompiledProgram, F]:
-    """The program of an entry's bytes, whose constants are parts of ``content``, and what ``facts_of`` makes of its facts. Raises
-    BadProgramFile."""
+    """The program in an entry's bytes, and the result of ``facts_of`` for its facts. The program's constants are views of ``content``.
+    Raises BadProgramFile."""
     try:
         compiled = _read(content)
         return compiled, facts_of(compiled.facts)
@@ -158,7 +158,8 @@ def _kernel(row: list[Any]) -> Kernel:
 
 @dataclass(slots=True)
 class _Writer:
-    """Steps as rows, slots and kernels by their numbers. Recurses as deep as the loops and branches nest."""
+    """Writes steps as rows. ``slots`` and ``kernels`` map an ``id`` to a number. Recurses as deep as the loops and branches nest, up to
+    ``MOST_NESTED``."""
 
     slots: dict[int, int]
     kernels: dict[int, int]

@@ -4,7 +4,7 @@
     void irscope_run(const void *const *inputs, void *const *outputs, void *arena);
 
 Arrays begin at any address that is aligned for their element type, on x86-64 and 64-bit ARM at any address. ``arena`` begins anywhere and
-may hold anything. Runs at the same time need an arena each.
+may hold anything. Concurrent runs need an arena each.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGE = 1 << 16
 UNALIGNED = ("x86_64", "amd64", "aarch64", "arm64")
 """Architectures whose vector loads and stores take any address."""
 ALIGNMENT = 64
-"""Of the arena, in bytes, as kernels expect it: a cache line."""
+"""The alignment of the arena in bytes, as kernels expect it: a cache line."""
 
 
 @dataclass(slots=True)
@@ -39,8 +39,8 @@ class CompiledLibrary:
 
     @staticmethod
     def of(program: Program, machine: Machine, folder: Path | None = None) -> CompiledLibrary:
-        """The library of a program. Large constants are written to ``folder``, and read from there when the modules are compiled, where
-        LLVM's assembler for the machine is there to read them: llvmlite has the host's only."""
+        """The library of a program. Where llvmlite has an assembler for the machine (it has only the host's), large constants are written
+        to ``folder``, and read from there when the modules are compiled."""
         found, scratch = units(program, machine, external=_of_callers(machine.triple))
         size = _rounded(program.arena_bytes) + scratch + ALIGNMENT - 1
         if not llvm_compile.can_assemble(machine):

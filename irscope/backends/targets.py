@@ -1,4 +1,4 @@
-"""The machines that code is made for: their instruction sets, default processors and features, and what schedules need to know of them."""
+"""The machines that code is generated for: instruction sets, default processors and features, and the properties that schedules use."""
 from __future__ import annotations
 
 import re
@@ -13,9 +13,9 @@ from irscope.lower.schedule import AVX2, AVX512, NEON, SSE2, VectorMachine
 class Architecture:
     """An instruction set.
 
-    ``names`` are its names in triples. ``cpu`` and ``features`` hold where no processor is named. ``probes`` maps a feature to a pattern
-    that the assembly of :data:`PROBE` matches where a processor has the feature. ``vectors`` has a row for each kind of vectors, the best
-    first: the feature that provides them (empty: always there), and their properties.
+    ``names`` are its names in triples. ``cpu`` and ``features`` are the defaults where no processor is named. ``probes`` maps a feature
+    to a pattern that the assembly of :data:`PROBE` matches where a processor has the feature. ``vectors`` has a row for each kind of
+    vectors, the best first: the feature that provides them (empty: always there), and their properties.
     """
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ attributes #0 = { "min-legal-vector-width"="512" "prefer-vector-width"="512" }
 """Operations for which LLVM selects another instruction where a processor has a feature; llvmlite cannot ask for features by name."""
 
 SCALARS = VectorMachine(vector_bytes=16, registers=8)
-"""A processor without vectors: four scalar registers, of which it has 32, hold what a vector of four f32 holds."""
+"""A processor without vectors: four of its 32 scalar registers take the place of a vector of four f32."""
 
 ARCHITECTURES = (
     Architecture(("x86_64", "amd64"), "x86-64", "", {"avx512f": "zmm", "avx2": "vpaddd.*ymm", "fma": "vfmadd", "f16c": "vcvtph2ps"},

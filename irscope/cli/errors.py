@@ -54,8 +54,8 @@ def _run(command: click.Command, args: Sequence[str] | None, name: str) -> int:
 
 
 def _fault_of_input(error: Exception) -> UserError | None:
-    """A fault of the input or the request, too little memory, a full disk, or a path of the user's that cannot be opened or written; None
-    for a defect, and where the path is one of irscope's own."""
+    """The message for an error that the user can act on: a fault of the input or the request, too little memory, a full disk, too many open
+    files, or a path of the user that cannot be opened or written. None for a defect, which an error about irscope's own files is too."""
     if isinstance(error, UserError):
         return error
     if isinstance(error, MemoryError):

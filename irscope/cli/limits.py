@@ -10,7 +10,7 @@ SECONDS = 600.0
 
 
 def _size(ctx: click.Context, param: click.Parameter, given: str | None) -> int | None:
-    """Bytes, written ``512``, ``300kB``, ``1.5GiB``."""
+    """The bytes of a size that is written ``512``, ``300kB`` or ``1.5GiB``; None where none is given."""
     from irscope.source import UserError
     from irscope.source.sizes import parse_size
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any
 
-# Below this nobody looks up; and rich, which draws the bar, is not even imported.
+# In seconds. Shorter work shows no bar, and rich, which draws it, is not imported.
 DELAY = 1.0
 
 
@@ -67,7 +67,7 @@ class Progress:
 
 
 def _wanted() -> bool:
-    """A terminal that can move its cursor, and nobody said no."""
+    """Whether to draw: stderr is a terminal that can move its cursor, and no environment variable forbids it."""
     if os.environ.get("IRSCOPE_NO_PROGRESS") or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
         return False
     return bool(sys.stderr and sys.stderr.isatty())

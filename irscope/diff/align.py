@@ -88,7 +88,8 @@ class Aligner:
         self.typed = before.dialect.typing is after.dialect.typing is Typing.STATED
 
     def align(self) -> None:
-        """Align the modules from their entries on: the graphs that run in place are opened, bodies are aligned where their nodes are."""
+        """Align the modules from their entries on. The bodies of fusions and calls are opened in place; other bodies are aligned once nodes
+        that call them are paired."""
         votes = Votes(self.numbering)
         votes.add(self.before.main(), self.after.main())
         taken: set[Graph] = set()
@@ -112,7 +113,7 @@ class Aligner:
 
 
 def pair_graphs(before: Graph, after: Graph, numbering: Numbering, closed: set[Graph], typed: bool) -> tuple[Side, Side]:
-    """The values of two graphs, opened but for ``closed`` graphs and paired. ``typed``: both texts state types, which count."""
+    """The values of two graphs, paired, with all calls opened but those of ``closed`` graphs. ``typed``: both texts state types."""
     first, second = flatten(before, closed), flatten(after, closed)
     table = LabelTable()
     type = numbering.equality.type
@@ -186,10 +187,11 @@ def _does_the_same(host: Host, place: int) -> bool:
 
 
 def collect(host: Host, result: Alignment, votes: Votes | None = None) -> None:
-    """Add the pairs of nodes of the pairs of places of a host: a node of a graph that is called twice has two places."""
+    """Add the pairs of nodes that follow from the pairs of places of a host. A node of a graph that is called twice has two places: its
+    most frequent partner counts. ``votes`` gets the bodies of each new pair."""
     a, b, partners, frames = host.before, host.after, host.places, host.frames
     chosen: dict[Node, Counter[Node]] = {}
-    for p in sorted(partners, key=a.flat.rank.__getitem__):  # of several calls with as many votes the first counts
+    for p in sorted(partners, key=a.flat.rank.__getitem__):  # in a tie the first call wins
         chosen.setdefault(a.flat.nodes[p], Counter())[b.flat.nodes[partners[p]]] += 1
     there: dict[tuple[int, str, int], list[Node]] = {}
     for node, frame, place in b.flat.aliases:

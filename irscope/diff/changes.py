@@ -102,7 +102,7 @@ def _after(host: Host, alignment: Alignment) -> Iterator[Change]:
 
 
 def _is_copy(side: Side, node: Node, place: int) -> bool:
-    """Whether a node without a partner has a value that the other side has too."""
+    """Whether a node without a partner is one more copy of a value that the other side has too."""
     return place >= 0 and side.partner[side.value_of[place]] >= 0 and side.flat.nodes[place] is node
 
 

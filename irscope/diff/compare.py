@@ -55,7 +55,7 @@ class Comparison:
         return self.cuts != (None, None)
 
     def metric(self, name: str) -> tuple[float | None, float | None]:
-        """A metric before and after; ``ops.NAME`` counts an operator. Raises KeyError for a name that is none."""
+        """A metric before and after; ``ops.NAME`` counts an operator. Raises KeyError for an unknown name."""
         if name.startswith("ops."):
             return float(self.ops_before[name[4:]]), float(self.ops_after[name[4:]])
         return self.before[name], self.after[name]

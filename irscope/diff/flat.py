@@ -68,7 +68,7 @@ def sizes(graphs: Iterable[Graph]) -> dict[Graph, int]:
 
 
 def closed_graphs(graphs: Iterable[Graph]) -> set[Graph]:
-    """Graphs that are called so often, by calls that are called often, that opening them all takes too much room."""
+    """The graphs that are called more than once, if opening all calls would exceed :data:`GROWTH`; otherwise none."""
     order = callees_first_of(graphs)
     total = sum(len(graph.nodes) for graph in order)
     if max(sizes(order).values(), default=0) <= GROWTH * total + SPARE:

@@ -31,7 +31,7 @@ Edge = tuple[int, int]
 
 
 class LabelTable:
-    """Numbers for keys, shared by both sides."""
+    """Numbers keys in the order in which they come; both sides share one table."""
 
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}
@@ -84,7 +84,7 @@ class Side:
     root: int = -1
 
     def add(self, place: int, operands: tuple[int, ...], labels: tuple[int, int, int, int], up: int) -> int:
-        """A value, first found at a place."""
+        """Add a value that was first found at a place. Returns its number."""
         node = self.flat.nodes[place]
         for found, label in zip((self.exact, self.typed, self.loose, self.broad), labels, strict=True):
             found.append(label)

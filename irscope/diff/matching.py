@@ -3,8 +3,7 @@
 Values with equal hashes of their operands, or of their users, are paired where each side has exactly one. Every pair proposes its operands
 and its users as candidates. A candidate's score adds how far the labels agree and how many of the neighbours are paired with each other.
 The best candidate is paired first, so that certain evidence is used before uncertain evidence. The time is near-linear in the number of
-values and uses. The constants below are scores without a
-unit; docs/diff.md has the precision and recall that were measured with them.
+values and uses. The constants below are scores without a unit; docs/diff.md has the precision and recall that were measured with them.
 """
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ AMBIGUITY = 1.0
 COMMON = 0.25
 """The weight of a constant as an operand; other operands have up to 1."""
 NEAR = 4
-"""Operands and users of a node that is passed over."""
+"""The most operands or users of a skipped node that are candidates."""
 FEW = 16
-"""So many combinations of users with one label are candidates; of more, users at equal positions are."""
+"""Up to this many combinations of users are all candidates; of more users with one label, only those at equal positions are."""
 
 
 class ValueMatcher:
-    """The pairs of two sides, in their ``partner``."""
+    """Pairs the values of two sides and writes the pairs into their ``partner``."""
 
     def __init__(self, a: Side, b: Side) -> None:
         self.a, self.b = a, b
@@ -84,7 +83,7 @@ class ValueMatcher:
         return self.a.partner[x] < 0 and self.b.partner[y] < 0
 
     def _groups(self, key: Callable[[Side, int], object], alone: bool = False) -> None:
-        """Pair, in order, the values of each key that equally many on both sides have; ``alone``: that one on each side has."""
+        """Pair, in order, the values of each key that occurs equally often on both sides; ``alone``: only where it occurs once on each."""
         left, right = (_by_key(side, key) for side in (self.a, self.b))
         for value, mine in left.items():
             theirs = right.get(value)
@@ -94,7 +93,7 @@ class ValueMatcher:
                         self.pair(x, y)
 
     def _spread(self) -> None:
-        """Pair the candidates beside all pairs, the best first, and those beside the new pairs."""
+        """Pair the neighbours of all pairs, the best candidates first, and then those of the new pairs."""
         left, right = _frontier(self.a), _frontier(self.b)
         for x in sorted(left):
             if self.a.partner[x] in right:
@@ -203,7 +202,7 @@ class ValueMatcher:
         return max(-MOST, min(MOST, total))
 
     def _operand(self, x: int, number: int, source: int, theirs: tuple[int, ...]) -> float:
-        """The score of one operand."""
+        """The score of operand ``number`` of ``x``, which is ``source``; ``theirs`` are the operands of the other value."""
         a, b = self.a, self.b
         partner, weight = a.partner[source], a.weight[source]
         other = theirs[number] if number < len(theirs) else -1

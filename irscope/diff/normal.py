@@ -55,5 +55,5 @@ def _folded(module: Module) -> Module:
 
 
 def _without_layout(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
-    """A layout is no part of a value, but of its type: equal values would be two."""
+    """Drop layouts from the types: values that differ only in their layout are equal."""
     return builder.copy(node, operands, infer.plain(node.type)) if not node.bodies and node.type is not UNKNOWN else None

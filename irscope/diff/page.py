@@ -52,12 +52,12 @@ document.addEventListener("keydown", (event) => { if (event.key === "Enter") cho
 
 
 Drawings = Mapping[Graph | None, tuple[str, str, Mapping[Node, str]]]
-"""Of a graph before: both sides as SVG, and the number that the boxes of a changed node share."""
+"""By the graph before: both sides as SVG, and for each changed node the number that its boxes share."""
 
 
 def as_html(comparison: Comparison, before: Module, after: Module, names: tuple[str, str], failed: Sequence[str],
             drawings: Drawings) -> str:
-    """The page; ``names`` are those of the two files, ``failed`` the gates that do not hold."""
+    """The page; ``names`` are those of the two files, ``failed`` the messages of the gates that failed."""
     return "\n".join(_page(comparison, before, after, names, failed, drawings)) + "\n"
 
 
@@ -126,7 +126,7 @@ def _heading(group: ChangeGroup) -> str:
 
 
 def _text(node: Node | None, module: Module) -> str:
-    """The statement as the file writes it, and where that is; a node that no text wrote by its operator and type."""
+    """The statement as the file has it, with the number of its line; for a node that is not in the text, its type and operator."""
     if node is None:
         return ""
     if node.loc < 0:

@@ -69,7 +69,7 @@ class _Medium:
         self.markdown, self.bullet = markdown, "- " if markdown else "  "
 
     def text(self, text: str) -> str:
-        """Text of a dump."""
+        """Text of a dump, which Markdown needs escaped."""
         return escaped(text) if self.markdown else text
 
     def heading(self, title: str) -> str:
@@ -138,7 +138,7 @@ def _change_of(before: float | None, after: float | None) -> tuple[str, str]:
 
 
 def figure_rows(comparison: Comparison, names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Metrics by name: before, after, and the change."""
+    """A row for each metric: its name, its values before and after, the difference, and the difference in percent."""
     figures = ((name, *comparison.metric(name)) for name in names)
     return [(name, _figure(a), _figure(b), *_change_of(a, b)) for name, a, b in figures]
 
@@ -152,7 +152,7 @@ def _table(comparison: Comparison, markdown: bool) -> list[str]:
 
 
 def _kinds_text(comparison: Comparison, medium: _Medium) -> list[str]:
-    """How many changes there are of each kind, and what is none."""
+    """How many changes there are of each kind, and how many nodes are on both sides."""
     kinds = [f"{n:,} {kind}" for kind, n in comparison.kinds().items() if n]
     pairs, renamed = len(comparison.alignment.pairs), comparison.alignment.renamed
     if not kinds:

@@ -2,8 +2,8 @@
 
     while((x, 0, n)) of which x stays as it is, and n is read by nothing    ->    while((0, x))
 
-A part that nothing reads is dropped, a constant that a loop carries unchanged is one inside it, of parts that carry one value unchanged the
-first stays, and the others stand in the order in which the results need them.
+A part that nothing reads is dropped. A constant that a loop carries unchanged moves into the loop. Of several parts that carry one value
+unchanged, the first stays. The remaining parts are in the order in which the results need them.
 """
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ class _States:
 
 
 def _results(graph: Graph) -> dict[Node, Order]:
-    """The parts of each loop that the result of a graph needs, in the order in which it needs them; no loop that is used whole."""
+    """The parts of each loop that the result of a graph needs, in the order in which it needs them, without loops whose state is used as a
+    whole."""
     found: dict[Node, Order] = {node: [] for node in graph.nodes if node.op is hlo.while_}
     whole = {graph.root}
     for node in _in_order([graph.result()], set()):
@@ -102,7 +103,7 @@ def _results(graph: Graph) -> dict[Node, Order]:
 
 
 def _in_order(starts: Iterable[Node], seen: set[Node]) -> Iterable[Node]:
-    """The nodes that some nodes need, each before its operands, operands in their order."""
+    """The nodes that some nodes need, in depth-first pre-order, operands in their order."""
     for start in starts:
         stack = [start]
         while stack:
@@ -122,7 +123,7 @@ def _reads(graph: Graph, starts: Iterable[Node], seen: set[Node]) -> Order:
 
 
 def _needed(condition: Graph, body: Graph, results: Order) -> Order:
-    """The parts of a state that the condition, the results, or a part that is needed itself need."""
+    """The parts of a state that the condition or the results need, directly or through other parts that are needed."""
     order = dict.fromkeys([*_reads(condition, [condition.result()], set()), *results])
     todo, seen = list(order), set[Node]()
     while todo:
@@ -175,7 +176,7 @@ def _picked(builder: Builder, state: Node, order: Order) -> Node:
 
 
 def _narrowed(graph: Graph, order: Order, constants: dict[int, Node], is_body: bool) -> Graph:
-    """A graph that takes the parts ``order`` of its state alone, and has constants inside; a body also returns those parts."""
+    """A graph that takes only the parts ``order`` of its state, with the constants inside; a body also returns only those parts."""
     param = graph.params[0]
     assert isinstance(param.type, TupleType)
     type = TupleType(tuple(param.type.elements[i] for i in order))

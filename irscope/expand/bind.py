@@ -110,7 +110,10 @@ def _retyped(graph: Graph, bound: Mapping[int, Type]) -> Graph:
 
 
 def _carried(node: Node, copied: Node) -> Type:
-    """The declared type in the element type of the first operand, where both were the same: a broadcast states its shape by its type."""
+    """The declared type, with the new element type of the first operand where it had the old one.
+
+    Inference reads it: a broadcast, for example, takes its shape from the declared type.
+    """
     declared, before, after = node.type, node.operands[0].type, copied.operands[0].type
     if not (isinstance(declared, TensorType) and isinstance(before, TensorType) and isinstance(after, TensorType)):
         return declared

@@ -40,7 +40,7 @@ STARTED = {hlo.all_reduce_start: hlo.all_reduce, hlo.all_gather_start: hlo.all_g
 """Operators that start something asynchronous; on one machine they run at once."""
 UPDATES = hlo.named("async-update async-done")
 TAKEN_APART = CALLS | IDENTITIES | STRUCTURAL | STARTED.keys()
-"""Operators of which none is left; tuples are, where only one end of them is seen."""
+"""Operators that expansion removes. Tuples stay where only one end of them is visible."""
 
 
 def expand(module: Module, outline: bool = False, seen: Callable[[Node, object], None] | None = None) -> Module:

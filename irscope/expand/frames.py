@@ -1,4 +1,4 @@
-"""The graphs under construction: the main one, and the bodies of branches and loops, which capture values from around them."""
+"""The graphs under construction: the main one, and the bodies of branches and loops, which capture outer values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NotAround(Exception):
 
 
 class Frame:
-    """One graph under construction. A body has one parameter, a tuple of the values that it captures; that of a loop has its state, too."""
+    """One graph under construction. A body has one parameter, a tuple: the values that it captures; in a loop, the state before them."""
 
     def __init__(self, graph: Graph, outer: Frame | None) -> None:
         self.graph = graph
@@ -46,7 +46,10 @@ class Frame:
         return made, True
 
     def number(self, places: Mapping[Node, int], whole: Type) -> None:
-        """Complete the numbers of the parts of a loop's body: captures have ``places``, the others are the state, in their order."""
+        """Set the tuple indices of the parts of a loop's body: captures have ``places``, the other parts are the state, in order.
+
+        ``whole`` becomes the type of the parameter.
+        """
         captured = {part: places[node] for node, part in self._local.items()}
         state = count()
         for part in self.parts:
@@ -72,7 +75,7 @@ def captures(node: Node, values: Sequence[object]) -> list[list[object]]:
 class Framed(Tensors):
     """An algebra of tensors in the innermost frame; operands from outer frames are captured.
 
-    A class lists the algebra of its format after this one among its bases.
+    A subclass lists the algebra of its format after this class among its bases.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -145,7 +148,10 @@ class Framed(Tensors):
         return self.own(super().emit(name, operands, attrs, bodies, type, dialect))
 
     def conditional(self, condition: Node, frames: Sequence[Frame], rows: Sequence[Sequence[Node]]) -> list[Node]:
-        """The parts of a conditional over the bodies built in these frames, which return these rows; each takes its captures."""
+        """Emit a ``conditional`` over the bodies built in these frames, and return the parts of its result.
+
+        Body i returns ``rows[i]`` and takes a tuple of what it captures.
+        """
         for frame, row in zip(frames, rows, strict=True):
             with self.again(frame):
                 frame.finish(self.tuple(row))
@@ -155,8 +161,11 @@ class Framed(Tensors):
         return [self.part(made, i) for i in range(len(rows[0]))]
 
     def loop(self, body: Frame, test: Frame, start: Sequence[Node], results: Sequence[Node]) -> Node:
-        """A ``while`` over the bodies built in these frames, from ``start``: its tuple has the state, of which a trip makes ``results``,
-        and then what the bodies capture. The root of ``test`` is the condition."""
+        """Emit a ``while`` over the bodies built in these frames, and return it.
+
+        Its tuple has the state, then the values that the two bodies capture. The state is ``start`` before the loop and
+        ``results``, nodes of ``body``, after an iteration. The root of ``test``, which the caller has set, is the condition.
+        """
         captured = list(dict.fromkeys([*body.captured, *test.captured]))
         given = self.tuple([*start, *map(self.here, captured)])
         with self.again(body):
@@ -167,7 +176,7 @@ class Framed(Tensors):
         return self.emit("while", (given,), {}, (test.graph, body.graph), given.type)
 
     def tuple(self, parts: Sequence[Node]) -> Node:
-        """One value of several."""
+        """A tuple of these parts."""
         return self.emit("tuple", parts, type=TupleType(tuple(p.type for p in parts)))
 
 
@@ -175,7 +184,7 @@ A = TypeVar("A", bound=Framed)
 
 
 class FramedProgram(ABC, Generic[A]):
-    """A program that is run: ``module`` is its text, ``graph`` what it computes, built by ``t``, and ``made`` the module of that graph."""
+    """The state of a run: ``module`` is the program, ``t`` the algebra that builds ``graph``, and ``made`` the module of ``graph``."""
 
     def __init__(self, module: Module, algebra: Callable[[Graph], A]) -> None:
         self.module = module
@@ -188,6 +197,9 @@ class FramedProgram(ABC, Generic[A]):
         self.made.graphs[self.made.fresh_name(graph.name)] = graph
 
     def size_from_inputs(self, node: Node, measure: Callable[[Graph], int]) -> int:
-        """The value that an integer scalar of the main graph has for the given inputs."""
+        """The value of an integer scalar of the main graph for the given inputs, computed by ``measure``.
+
+        Marks the module by ``attrs["sizes_from_data"]``.
+        """
         self.made.attrs |= {"sizes_from_data": True}
         return int(measure(Graph(self.graph.name, list(self.graph.nodes), list(self.graph.params), node)))

@@ -1,4 +1,4 @@
-"""The user's arrays for what a text leaves open."""
+"""Arrays that the user gives for values that a text omits."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,9 +9,10 @@ from irscope.source import UserError
 
 
 def given_constant(arrays: Mapping[str, Array], name: str, declared: Type) -> Array:
-    """The array of a constant, of any element type that a tensor can have; bits of a type that numpy lacks get the declared type.
+    """The array that the user gives for a constant. It may have any element type that a tensor can have.
 
-    Raises UserError where no tensor has its element type, or where the text declares another shape.
+    Where numpy lacks the declared element type (bf16 and others), unsigned integers and raw bytes of its width are read as its bits.
+    Raises UserError where no tensor has the element type of the array, or where the text declares another shape.
     """
     array = np.asarray(arrays[name])
     if isinstance(declared, TensorType):
@@ -25,7 +26,7 @@ def given_constant(arrays: Mapping[str, Array], name: str, declared: Type) -> Ar
 
 
 def element_type(array: Array, what: str) -> DType:
-    """The element type of an array. Raises UserError where no tensor has it."""
+    """The element type of an array. Raises UserError where no tensor has it; ``what`` names the array in the message."""
     try:
         return dtype_of(array.dtype)
     except KeyError:

@@ -31,5 +31,5 @@ class Inferred(Protocol):
 
 
 def inferred(module: Module) -> Inferred:
-    """The package for a module of a dialect with inferred types: that of the dialect's name."""
+    """The package that runs modules of a dialect with inferred types; it has the name of the dialect."""
     return cast(Inferred, import_module(f"irscope.expand.{module.dialect.name}"))

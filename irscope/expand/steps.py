@@ -1,15 +1,15 @@
-"""Computations that yield those that they need, so that calls and loops may nest to any depth."""
+"""Computations as generators: each yields the computations that it needs, so that calls and loops may nest to any depth."""
 from __future__ import annotations
 
 from collections.abc import Generator
 from typing import Any
 
 Steps = Generator["Steps", Any, Any]
-"""A computation under way: it yields others, is sent their results, and returns its own."""
+"""A computation in progress: it yields other computations, is sent their results, and returns its own."""
 
 
 def drive(first: Steps) -> Any:
-    """The result of a computation, and of all that it yields."""
+    """Run a computation and all computations that it yields, without recursion, and return its result."""
     stack, result = [first], None
     while stack:
         try:

@@ -13,8 +13,10 @@ T = TypeVar("T")
 
 
 def fold(value: V, parts: Callable[[V], Sequence[V] | None], leaf: Callable[[V], T], join: Callable[[V, list[T]], T]) -> T:
-    """What a nested value becomes, from the inside out and in order: ``leaf`` of what has no ``parts`` (None), ``join`` of any other value
-    and what its parts became."""
+    """Fold a nested value bottom-up and in order, without recursion.
+
+    A value for which ``parts`` returns None becomes ``leaf(value)``; any other becomes ``join(value, results of its parts)``.
+    """
     top: list[T] = []
     stack: list[tuple[V, Iterator[V], list[T]]] = [(value, iter((value,)), top)]
     while True:
@@ -48,7 +50,7 @@ def _tuple(builder: Builder, value: Value) -> Node:
 
 
 def synthetic_part(builder: Builder, whole: Node, index: int, name: str | None = None, type: Type | None = None) -> Node:
-    """An element of a tuple, as a ``get-tuple-element`` that the text does not write; its type is that of the tuple's unless given."""
+    """An element of a tuple, as a ``get-tuple-element`` that is not in the text. Without ``type``, it has the type of the element."""
     if type is None:
         assert isinstance(whole.type, TupleType)
         type = whole.type.elements[index]

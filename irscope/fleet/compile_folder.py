@@ -19,7 +19,7 @@ STAGES = {"fx_graph_readable.py": BEFORE, "fx_graph_transformed.py": AFTER, "ir_
           "output_code.py": CODE}
 """The files that Inductor writes for a graph, in the order of its stages."""
 BESIDE = 64
-"""Of so many files beside a folder it is asked whether they are its logs."""
+"""How many files beside a folder are looked at to find its logs."""
 RECORDS = (".log", ".txt", ".gz", "")
 _GRAPH = re.compile(r"model__(?P<aot>\w+?)_(?P<count>\d+)\.(?P<number>\d+)")
 
@@ -69,7 +69,7 @@ def to_lint(files: Sequence[str], root: str, edges: bool) -> list[str]:
     if edges:
         return kept
     beside = list(records_beside(root))
-    # A trace tells what a log tells, and the graphs in a log are those of the folder.
+    # A trace has all that a log has, and the graphs in a log are those of the folder.
     traces = [file for file in beside if is_trace(head_of(file))]
     return list(dict.fromkeys([*kept, *(traces or beside)]))
 

@@ -105,7 +105,7 @@ def _read_file(file: str, record: CompileRecord) -> None:
 
 
 def _merge(record: CompileRecord, found: Sequence[Compilation]) -> None:
-    """Add compilations; a log and a trace of one run tell of the same ones, the trace more."""
+    """Add compilations. A log and a trace of one run have the same ones: that with more stages is kept, and completed by the other."""
     known = {(c.rank, c.compile_id): i for i, c in enumerate(record.compilations)}
     for compilation in found:
         at = known.get((compilation.rank, compilation.compile_id))
@@ -137,7 +137,7 @@ def _kernels(graph: GraphRecord, code: OutputCode, provenance: Provenance) -> No
 
 
 def _parsed(stage: Stage | None, graph: GraphRecord, parse: Callable[[SourceText, list[SyntaxFault]], T]) -> T | None:
-    """What a stage holds; None where the folder has no such stage."""
+    """What ``parse`` reads from the text of a stage; None where the folder has no such stage. Adds the faults to those of the graph."""
     if stage is None:
         return None
     faults: list[SyntaxFault] = []

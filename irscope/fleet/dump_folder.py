@@ -46,7 +46,7 @@ class Stage:
         return self.order[0] == 2
 
     def read(self) -> Reading:
-        """The reading of the text. Raises UserError where it cannot be read."""
+        """Read ``text``, or the file where it is empty. Raises UserError for a file that cannot be read."""
         return read(SourceText(self.path, self.text)) if self.text else read_data(read_bytes(self.path), self.path)
 
     def words(self) -> str:
@@ -64,7 +64,8 @@ class Stage:
 
 @dataclass(slots=True)
 class DumpedModule:
-    """A module of a dump: its stages in the order in which the compiler wrote them. ``rank`` is the folder it lies in.
+    """A module of a dump: its stages in the order in which the compiler wrote them. ``rank`` is the folder of its rank in the dump
+    (empty: the dump itself).
 
     ``reports`` are files beside the stages, by kind; ``label`` is the compiler's own name for the module, where it has one.
     ``inside`` are the files of the module's own folder, by name.
@@ -90,7 +91,7 @@ class DumpedModule:
 
 @dataclass(slots=True)
 class DumpFolder:
-    """``modules`` by id; ``others`` are dumps that no compiler's naming explains; ``skipped`` files are no dumps."""
+    """``modules`` by id; ``others`` are dumps that are not named as a compiler names them; ``skipped`` files are no dumps."""
 
     path: str
     modules: list[DumpedModule] = field(default_factory=list)
@@ -166,13 +167,13 @@ def _add_reports(modules: Iterable[DumpedModule], files: Iterable[str]) -> None:
 
 
 def _key_of_folder(file: str, root: str) -> Key | None:
-    """The module in whose own folder a file lies; None where it lies in none, or is none of the compiler's."""
+    """The key of the module that a LOWERED or OPTIONS file in the module's own folder belongs to; None for any other file."""
     folder, name = os.path.split(file)
     parts = _FOLDER.fullmatch(os.path.basename(folder)) if name in (LOWERED, OPTIONS) else None
     return (_rank(os.path.dirname(folder), root), int(parts["id"]), parts["name"]) if parts is not None else None
 
 
 def _rank(folder: str, root: str) -> str:
-    """The folder of a rank below the root; empty for the root itself."""
+    """The path of the folder of a rank, relative to the root; empty for the root itself."""
     rank = os.path.relpath(folder, root)
     return "" if rank == "." else rank

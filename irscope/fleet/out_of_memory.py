@@ -1,4 +1,4 @@
-"""The error with which XLA ends when memory does not suffice: what was requested, and the largest buffers at the peak.
+"""The out-of-memory error of XLA: what was requested, and the largest buffers at the peak.
 
 XLA prints the buffers in two forms: numbered blocks after ``Peak buffers:`` (CPU, GPU) and a numbered list after
 ``Largest program allocations in hbm:`` (TPU). A log may put its own prefix before every line.

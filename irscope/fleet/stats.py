@@ -25,14 +25,14 @@ class SignatureValue(TypedDict):
 
 
 class CutStats(TypedDict):
-    """What is there of a text that was cut off; the entry is null where its header is missing."""
+    """What a text that was cut off still has; the entry is null where its header is missing."""
 
     complete: int
     entry: str | None
 
 
 class Stats(TypedDict, total=False):
-    """What is said of one file; the keys are a promise of the command line. ``help`` says what to do about ``error``, to people alone."""
+    """The record of one file; its keys are a promise of the command line. ``help`` says what to do about ``error``, for people only."""
 
     file: str
     format: str | None

@@ -17,7 +17,7 @@ from irscope.source.budget import fresh_budget
 
 
 def figures_of_stages(stages: Sequence[Stage]) -> Iterator[Figures]:
-    """The figures of each stage, in order: of files, and of texts that a file records."""
+    """The figures of each stage, in order. Stages that are files go through :func:`map_files`; texts that a file records are read here."""
     files = map_files(_figures_of_file, _died, [stage.path for stage in stages if not stage.text])
     for stage in stages:
         yield _figures(stage) if stage.text else next(files)
@@ -39,7 +39,7 @@ def _figures(stage: Stage) -> Figures:
 
 @dataclass(slots=True)
 class Fusions:
-    """The fusions that a compiler made: how many of each kind, the operations inside them, and those that stand alone."""
+    """The fusions that a compiler made: how many of each kind, the operations inside them, and those outside."""
 
     kinds: Counter[str]
     inside: int
@@ -47,7 +47,7 @@ class Fusions:
 
 
 def fusions_of(survey: Survey) -> Fusions:
-    """The fusions of a module that was optimised; leaves and renamings are no operations."""
+    """The fusions of a module that was optimised; leaves and renamings do not count as operations."""
     found = Fusions(Counter(), 0, Counter())
     for graph in survey.calls.order:
         if graph in survey.calls.scalar:

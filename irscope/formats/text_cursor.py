@@ -1,4 +1,4 @@
-"""What the cursors of formats that are read token by token share."""
+"""The base of the cursors that read HLO and MLIR token by token."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ class TextCursor(ABC):
 
     ``kind`` and ``value`` are the token's; ``at`` and ``after`` are its begin and end; ``depth`` is the nesting depth of the caller.
     ``max_nesting`` limits nested Python calls, far above what any dump needs; beyond it, reading stops with the fault ``limit``.
-    ``syntax`` is the fault of what is not as the grammar wants it.
+    ``syntax`` is the fault of text that the grammar does not allow.
     """
 
     __slots__ = ("after", "at", "depth", "end", "kind", "text", "value")
@@ -80,19 +80,19 @@ class TextCursor(ABC):
             self.missing(f"expected {mark!r} {where}", fault)
 
     def elements(self) -> Iterator[None]:
-        """Step over items between commas, one or more: the body of the loop steps over each item."""
+        """Step over one or more items, with commas between them: the body of the loop steps over each item."""
         yield
         while self.eat(","):
             yield
 
     def one_of(self, words: Container[str], message: str, fault: Fault, help: str = "") -> str:
-        """Step over a word that must be one of these."""
+        """Step over a word, which must be one of these, and return it."""
         if self.kind != "word" or self.value not in words:
             self.refuse(message, fault, help)
         return self.take()
 
     def boolean(self, fault: Fault) -> bool:
-        """Step over true or false."""
+        """Step over true or false and return it as a bool."""
         return self.one_of(("true", "false"), "expected true or false", fault) == "true"
 
     def integer(self, what: str = "an integer", fault: Fault | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Everything that some values lead to, step by step."""
+"""Search: everything that can be reached from some values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -8,7 +8,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 def closure(starts: Iterable[T], steps: Callable[[T], Iterable[T]]) -> Iterator[T]:
-    """The starts and all that ``steps`` leads to from them, each once, one after the other: a search may stop at any of them."""
+    """Yield the starts and everything that ``steps`` reaches from them, each once; the value found last comes next.
+
+    ``steps(value)`` is called only after ``value`` has been yielded, so the caller may stop the search at any value.
+    """
     stack = list(dict.fromkeys(starts))
     seen = set(stack)
     while stack:

@@ -148,7 +148,7 @@ class Drafts:
     # ---- the result
 
     def groups(self) -> list[Group] | None:
-        """The kernels in an executable order, each after those whose results it reads; None if they form a cycle."""
+        """The kernels in an executable order, each after the kernels that it reads; None if they form a cycle."""
         made: dict[Node, Draft] = {}
         for draft in self.all:
             for output in draft.outputs:
@@ -180,7 +180,7 @@ class Drafts:
         return order if len(order) == len(self.all) else None
 
     def _inputs(self, draft: Draft) -> list[Node]:
-        """What a kernel reads but does not compute: operands that are read whole as they are, the others as the source of their views.
+        """What a kernel reads but does not compute: operands that it reads whole, and the sources of the views that it reads through.
 
         They are in order of first use by its nodes, so that equal kernels list them alike wherever they are in the text.
         """
@@ -195,7 +195,7 @@ class Drafts:
 
 
 def _behind(node: Node) -> Iterator[Node]:
-    """The nodes whose memory a view, a tuple element or a tuple refers to."""
+    """A node and, if it is a view, a tuple or a tuple element, all nodes whose memory it refers to."""
     return closure([node], lambda n: n.operands if n.op in VIEWS or n.op in (hlo.get_tuple_element, hlo.tuple) else ())
 
 

@@ -57,7 +57,7 @@ class IrscopePolicy:
 
 
 def _planned(graph: Graph, thorough: bool) -> tuple[_Planner, list[Group] | None]:
-    """The kernels of a graph; None if the bounded search for cycles missed one."""
+    """The planner of a graph, and its kernels; None for the kernels if the bounded search for cycles missed one."""
     planner = _Planner(graph, thorough)
     planner.run()
     return planner, planner.drafts.groups()
@@ -310,7 +310,7 @@ class _Planner:
 
 
 def is_free(node: Node) -> bool:
-    """Whether a node costs nothing where it is read: movement that strides describe, iota, and scalars of little work."""
+    """Whether a node costs nothing where it is read: a view, an iota, or another leaf without operands."""
     return node.op in VIEWS or node.op is hlo.iota or (node.op.kind is Kind.LEAF and not node.operands)
 
 

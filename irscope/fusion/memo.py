@@ -1,4 +1,4 @@
-"""Results of a function that are kept."""
+"""A cache of the results of a function."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class Memo(dict[K, V]):
-    """The results of a function by its argument, each computed when it is first looked up."""
+    """The results of a function of one argument. ``memo[key]`` computes a result on first use and keeps it; ``get`` and ``in`` do not."""
 
     def __init__(self, compute: Callable[[K], V]) -> None:
         super().__init__()

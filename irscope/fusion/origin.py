@@ -18,8 +18,7 @@ class PolicyOrigin:
 
 
 def origin_of(module: Module, device: str | None = None) -> PolicyOrigin:
-    """The policy of a module: that of its format's compiler; of the one for GPUs where the text shows that it is of a GPU, or where a
-    device is named."""
+    """The policy of the compiler of a module's format: the one for GPUs if the text shows a GPU or if a device is named."""
     dialect = module.dialect
     article = "an" if dialect.module[0] in "aeioAEIOH" else "a"
     if dialect.gpu_policy:

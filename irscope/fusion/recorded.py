@@ -1,7 +1,7 @@
 """The plan that a compiler itself recorded for a module, in place of what a policy predicts.
 
-A module carries the record as its attribute ``fusion_record``; whoever asks for plans gets this one, whatever the policy. Verdicts on edges
-quote the log's refusals verbatim. A pair that the log does not name has a cause, but no reason.
+A module carries the record as its attribute ``fusion_record``; every request for plans returns this one, whatever the policy. Verdicts on
+edges quote the log's refusals verbatim. A pair that the log does not name has a cause, but no reason.
 """
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class _Recording:
         return Group("whole" if len(nodes) == 1 else "map", nodes, outputs, inputs_of(nodes))
 
     def _verdicts(self) -> Iterator[EdgeVerdict]:
-        # The last refusal of each pair of unfused nodes; a refusal of fused ones holds for all their parts.
+        # For each pair of nodes the last refusal; a refusal of fused nodes holds for every pair of their parts.
         said = {(a, b): refused for refused in self.record.refusals for a in refused.a.split("_") for b in refused.b.split("_")}
         for consumer in self.graph.shown():
             for producer in dict.fromkeys(_written(operand) for operand in consumer.operands):

@@ -159,12 +159,12 @@ def before(node: Node, wanted: Strides) -> Strides | None:
 
 
 def stored(node: Node) -> Node:
-    """The value whose memory a chain of views refers to: the node itself if it is no view."""
+    """The value whose memory a chain of views refers to: the node itself if it is not a view."""
     return behind(node, VIEWS)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of an array without gaps."""
+    """Row-major strides without gaps."""
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)
@@ -173,7 +173,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def contiguous_runs(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """(size, stride of its fastest step) of the dimensions, slowest first; contiguous neighbours are merged."""
+    """(size, stride of the fastest dimension) of each run of contiguous dimensions, slowest first; dimensions of size 1 are left out."""
     runs: list[tuple[int, int]] = []
     for n, s in zip(shape, strides):
         if n == 1:

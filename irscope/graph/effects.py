@@ -27,7 +27,7 @@ def kept(graph: Graph, ends: Container[Node] = (), lasting: dict[Graph, bool] | 
     roots = [node for node in graph.nodes if node.op.effect in LASTING or _states(node)]
     roots += [*graph.params, *((graph.root,) if graph.root is not None else ())]
     alive = reachable(graph, roots, ends)
-    # Only of a call that nothing needs so far it matters what the called graphs do: of nested calls, each would visit all those below.
+    # The effects of called graphs matter only for calls that nothing needs so far. Looking at all calls would visit nested ones repeatedly.
     unused = [node for node in graph.nodes if node.bodies and not alive[node.index]]
     if not unused:
         return alive
@@ -42,11 +42,11 @@ def _states(node: Node) -> bool:
 
 
 def _note(acting: dict[Graph, bool], callers: Iterable[Node], effects: Container[Effect]) -> None:
-    """Add the graphs that ``callers`` call, directly or not, and whether they have one of these effects."""
+    """Add to ``acting`` each graph that ``callers`` call, directly or not, and whether it has one of the ``effects``."""
     found = callees_first_of((body for node in callers for body in node.bodies if body not in acting), acting)
     for each in found:
         acting[each] = any(_holds(node, effects, acting) for node in each.nodes)
-    # Of functions that call each other, the first has no entry yet when the last is looked at.
+    # With mutual recursion a graph may be looked at before its callee has an entry: repeat until nothing changes.
     place = {each: at for at, each in enumerate(found)}
     changed = any(place.get(body, -1) >= at for at, each in enumerate(found) for node in each.nodes for body in node.bodies)
     while changed:

@@ -163,7 +163,7 @@ class Graph(Viewable):
         return node
 
     def hold(self, nodes: list[Node]) -> None:
-        """Have these nodes in this order, and number them."""
+        """Replace the nodes of the graph by these, in this order, and number them."""
         self.nodes = nodes
         for index, node in enumerate(nodes):
             node.index = index

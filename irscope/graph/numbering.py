@@ -185,10 +185,10 @@ class Numbering:
         return key if more is None else (*key, more)
 
     def _attrs_key(self, attrs: Mapping[str, Any]) -> Hashable:
-        # Where a text keeps the value of a constant counts only while the value is not known.
+        # The place where a text keeps the value of a constant (``meta``) counts only if the value is not known.
         literal = attrs.get("literal")
         ignored = self.equality.ignored | {"meta"} if literal is not None and not literal.elided else self.equality.ignored
-        # Replica groups have a text too. The text of a number says its type: 1, 1.0 and True are not the same.
+        # Replica groups have a text too, so that only ``elided`` identifies a literal. The repr tells 1, 1.0 and True apart.
         return tuple([(name, self.equality.literal(value) if hasattr(value, "elided") else repr(value))
                       for name, value in sorted(attrs.items()) if name not in ignored])
 

@@ -64,7 +64,7 @@ def callees_first(module: Module, entry: Graph | None = None) -> list[Graph]:
 
 
 def callees_first_of(graphs: Iterable[Graph], known: Container[Graph] = ()) -> list[Graph]:
-    """These graphs and all that they reach, each after the graphs it calls, without those that are ``known``."""
+    """These graphs and all that they reach, each after the graphs it calls; called graphs that are ``known`` are left out."""
     return post_order(graphs, lambda graph: dict.fromkeys(body for body in bodies_of(graph) if body not in known))
 
 
@@ -93,8 +93,10 @@ def leaves_of(value: object, parts: Callable[[Any], Sequence[Any] | None]) -> li
 
 
 def post_order(starts: Iterable[T], operands: Callable[[T], Iterable[T]]) -> list[T]:
-    """The starts and all that they reach, depth first, each after its operands, which are visited in order; in a cycle, after those that
-    were not begun before it."""
+    """The starts and all that they reach, in post-order: each comes after its operands, which are visited in order.
+
+    In a cycle, an operand that the search has already entered may come later.
+    """
     done: dict[T, bool] = {}
     order: list[T] = []
     for start in starts:

@@ -1,4 +1,4 @@
-"""Lint rules, their findings, and the reports of them. Rules import everything that they need from here."""
+"""Lint rules, their findings and reports. Rules import the names of the rule API from here."""
 
 from irscope.lint.context import Context
 from irscope.lint.edits import Edit, Make, Site

@@ -29,13 +29,13 @@ MAX_LARGE = 20_000
 """Nodes in large regions that are planned in one module; 1,500 nodes take inductor's rules a third of a second."""
 
 TIDY = ("irscope", "xla-cpu", "xla-gpu")
-"""Policies whose compilers tidy a graph before they fuse: equal nodes are shared, nothing is computed for nobody."""
+"""Policies of compilers that simplify a graph before they fuse: they merge equal nodes and remove unused ones."""
 TIDIED = ("simplify-algebra", "share-equal", "simplify-algebra", "remove-dead")
 """How irscope's compiler does it (backends/model.py); XLA's algebraic simplifier, CSE and DCE do as much. In text from before optimisation
-nothing is claimed for what they do by themselves: 1,074 us were, for a product that stood twice and ran once (docs/lint/evidence.md)."""
+no saving is claimed for what they do themselves: 1,074 us had been, for a product that the text had twice (docs/lint/evidence.md)."""
 
 CANNOT = (UserError, TypeFault)
-"""How the expansion and the policy say that they cannot judge a part of a text."""
+"""The errors that the expansion and the policy raise if they cannot judge a part of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Kernels, bytes and microseconds of a plan: on machines with dear memory and with dear arithmetic, and on the machine itself."""
+    """Kernels and bytes of a plan; its microseconds with slower memory, with slower arithmetic, and on the machine as it is."""
 
     kernels: float
     bytes: float

@@ -86,9 +86,10 @@ def together(edits: Sequence[Edit]) -> Edit:
 
 
 def edited(module: Module, edits: Mapping[Graph, Edit | None]) -> Module:
-    """A copy of a module with the edits of its graphs applied, over those graphs that neither change nor call what does.
+    """A copy of a module, as far as its entry reaches, with the edits of its graphs applied.
 
-    Parameters come before the other nodes and are numbered as in the text, which may define them in any order.
+    Graphs that neither change nor call a changed graph are shared with the module. In a rebuilt graph the parameters come first, in the
+    order of their numbers: a text may define them in any order.
     """
     became: dict[Graph, Graph] = {}
     reached = callees_first(module, module.main())
@@ -99,7 +100,7 @@ def edited(module: Module, edits: Mapping[Graph, Edit | None]) -> Module:
 
 
 def with_graphs(module: Module, graphs: Sequence[Graph]) -> Module:
-    """A module of these graphs, callees first: the last is its entry."""
+    """A module that consists of ``graphs``, callees first; the last one is its entry."""
     made = module.derived()
     made.graphs = {graph.name: graph for graph in graphs}
     made.entry = graphs[-1].name

@@ -19,20 +19,19 @@ def has_body(node: Node) -> bool:
 
 
 class Flows:
-    """Answers for kernels over graphs whose texts hold ``fusions`` already: a policy may put parts of several of them into one kernel.
-
-    Then the kernel's nodes stand in the bodies of the fusions, and read through the parameters of these.
+    """The data flow of the kernels of a plan. ``fusions`` are those that the text already has; a policy may put parts of several of them
+    into one kernel. The nodes of such a kernel are in the bodies of the fusions, and read through the parameters of these bodies.
     """
 
     def __init__(self, fusions: Iterable[Node]) -> None:
         self._given = {param: given for fusion in fusions for param, given in zip(fusion.bodies[0].params, fusion.operands)}
 
     def read(self, group: Group) -> float:
-        """Bytes of its inputs that a kernel reads: of one that it only takes slices of, the slices; a literal number is part of the code.
+        """Bytes that a kernel reads from its inputs. If it only slices an input, the slices count; literal numbers are part of the code.
 
-        An input that only nodes read of which the kernel wants nothing (of a concatenation that is written piece by piece, the other
-        pieces) is not read, and neither is a buffer that the kernel updates in place. What a policy rewrote may stand in the text between
-        an input and its reader, and is no input itself.
+        An input does not count if the kernel needs no value of the nodes that read it (when a concatenation is written piece by piece, the
+        other pieces), nor does a buffer that the kernel updates in place. Nodes that a policy rewrote may lie between an input and its
+        reader in the text; they are no inputs themselves.
         """
         wanted = self.wanted(group)
         updates = self._updates(group, wanted)
@@ -76,7 +75,7 @@ class Flows:
         return float(sum(bytes_of(node.operands[1].type if node in updates else node.type) for node in group.outputs))
 
     def _updates(self, group: Group, inside: Collection[Node]) -> set[Node]:
-        """The results of a kernel that are another kernel's buffer with a part overwritten."""
+        """The results of a kernel that overwrite a part of another kernel's buffer."""
         found = (node for node in group.outputs if node.op is hlo.dynamic_update_slice and len(node.operands) > 1)
         return {node for node in found if self._source(node.operands[0], inside) not in inside}
 
@@ -103,7 +102,7 @@ class Flows:
         return inside
 
     def _inside(self, group: Group) -> dict[Node, float]:
-        """What a kernel computes: a part that it picks out of another's several results is an input."""
+        """The nodes that a kernel computes. An element that it takes from the results of another kernel is an input."""
         nodes = dict.fromkeys(group.nodes, 0.0)
         picks = [node for node in nodes if node.op is hlo.get_tuple_element and self._source(node.operands[0], nodes) not in nodes]
         for node in picks:
@@ -111,7 +110,7 @@ class Flows:
         return nodes
 
     def _readers_first(self, inside: Collection[Node]) -> list[Node]:
-        """The nodes of a kernel, each behind all of them that read it."""
+        """The nodes of a kernel, each after all nodes of the kernel that read it."""
         if not self._given:
             return sorted(inside, key=lambda node: -node.index)
         return post_order(inside, lambda node: [operand for operand in self._operands(node, inside) if operand in inside])[::-1]
@@ -120,7 +119,8 @@ class Flows:
         return [self._source(operand, inside) for operand in node.operands] if self._given else node.operands
 
     def _source(self, node: Node, inside: Collection[Node]) -> Node:
-        """What stands behind parameters of the bodies of fusions, and for a fusion whose result the kernel computes, that result."""
+        """The node that provides a value: for a parameter in the body of a fusion, the operand; for a fusion with a result that the kernel
+        computes, that result."""
         while True:
             if node.op is hlo.parameter and node in self._given:
                 node = self._given[node]

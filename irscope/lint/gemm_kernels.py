@@ -14,7 +14,7 @@ from irscope.lint.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether the kernel of a product computes what was asked about, and the pass's own account of it."""
+    """Whether the kernel of a product computes the node in question, and the pass's explanation."""
 
     is_inside: bool
     says: str
@@ -22,11 +22,11 @@ class Answer:
 
 
 NEAR = 64
-"""Nodes above an operand among which the one that was asked about is looked for."""
+"""The largest number of nodes above an operand that are searched for the node in question."""
 
 
 def _above(operand: Node, first: Node) -> list[Node]:
-    """What an operand is made of, up to ``first``."""
+    """The nodes that an operand is computed from, back to ``first``."""
     found = {operand: None}
     for node in (pending := [operand]):
         for above in node.operands if node is not first and len(found) < NEAR else ():
@@ -37,7 +37,7 @@ def _above(operand: Node, first: Node) -> list[Node]:
 
 
 class Kernels:
-    """Asks the pass about a module, once, when the first product is there to be asked about."""
+    """The decisions of the pass for a module. The pass runs once, when the first product is queried."""
 
     def __init__(self, context: Context) -> None:
         latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
@@ -45,8 +45,9 @@ class Kernels:
         self._context = context
 
     def answer(self, first: Node, operand: Node, product: Node, graph: Graph) -> Answer | None:
-        """What becomes of ``first``, from which ``operand`` of ``product`` is made; None under other policies, and where XLA has decided
-        already or decides nothing."""
+        """Whether the kernel of ``product`` computes ``first``, from which its ``operand`` is computed. None under other policies, for text
+        that XLA has already fused, and if the pass does not consider the node.
+        """
         if not self._applies:
             return None
         dot, start = (self._context.view.original(node, graph) for node in (product, first))

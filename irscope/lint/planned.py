@@ -44,17 +44,20 @@ class KernelCalls:
 
 
 class Planned:
-    """A module under a policy. ``plans`` are callees first; the last is the entry's. Raises UserError where the policy cannot judge."""
+    """The plans of a module under a policy, callees first: the last is the entry's.
+
+    Raises UserError if the policy cannot judge the module, or if there are no plans.
+    """
 
     def __init__(
         self, module: Module, policy: str, device: str | None = None, expanded: bool = False, made: list[Plan] | None = None
     ) -> None:
-        """``made`` are plans that were made elsewhere."""
+        """``made`` are existing plans of the module; by default the policy plans it."""
         self.module, self.policy, self.device = module, policy, device
         self.plans = plans(module, policy, device, expanded) if made is None else made
         if not self.plans:
             raise UserError(f"{policy} finds nothing in {module.name} that would be a kernel")
-        # What was found already: whether a kernel starts nothing, what it moves, its time on a machine, and that of one run.
+        # Caches: whether a kernel starts nothing, what it moves, its time on the last machine, and the time of one run on the last machine.
         self._idle: dict[Group, bool] = {}
         self._flow_of: dict[Group, tuple[float, float]] = {}
         self._us_of: dict[Group, tuple[Machine, float]] = {}
@@ -67,7 +70,7 @@ class Planned:
 
     @cached_property
     def fusion_of(self) -> dict[int, Node]:
-        """The fusion in whose body a node (by its id) stands, for the fusions of the graphs that were looked at."""
+        """By the id of each node in the body of a fusion, that fusion; for the fusions of the graphs that the policy looked at."""
         return {
             id(inner): node
             for plan in self.plans
@@ -93,14 +96,14 @@ class Planned:
         return self.plans[-1].kernels()
 
     def starts_nothing(self, group: Group) -> bool:
-        """Whether a group is no kernel that anything starts: it names values, or runs bodies whose kernels count by themselves."""
+        """Whether a group starts no kernel: it only renames values, or runs bodies with kernels that count separately."""
         known = self._idle.get(group)
         if known is None:
             known = self._idle[group] = all(is_free(n) or origin(n).op is hlo.bitcast or self._runs(n) for n in group.nodes)
         return known
 
     def _runs(self, node: Node) -> bool:
-        """Whether a node only runs bodies, and these have plans of their own."""
+        """Whether a node only runs bodies that have plans of their own."""
         return runs_bodies(node) and not self._bodies.isdisjoint(node.bodies)
 
     @cached_property
@@ -120,7 +123,7 @@ class Planned:
 
     @cached_property
     def calls(self) -> KernelCalls | None:
-        """Those kernels by kind; None where the policy makes a kernel of each group."""
+        """The kernels of :attr:`launches` by kind; None if the policy makes a kernel of each group."""
         if self.plans[-1].calls is None:
             return None
 
@@ -130,12 +133,12 @@ class Planned:
         return KernelCalls(sum_of(lambda call: not call.extern), sum_of(lambda call: call.extern), sum_of(lambda call: call.nests))
 
     def _is_called(self, call: Call) -> bool:
-        """Whether a call starts anything but bodies, whose kernels count by themselves."""
+        """Whether a call starts a kernel. One that only runs bodies does not: their kernels count separately."""
         return not call.groups or not all(self._runs(node) for group in call.groups for node in group.nodes)
 
     @cached_property
     def call_of(self) -> dict[Group, Call]:
-        """The call that computes each group, of a policy that tells calls."""
+        """The call that computes each group, if the policy states calls."""
         return {group: call for plan in self.plans for call in plan.calls or () for group in call.groups}
 
     @cached_property
@@ -157,7 +160,7 @@ class Planned:
         return self._in_one_run(lambda plan: sum(self.moved(plan.graph, group) for group in plan.groups))
 
     def moved(self, graph: Graph, group: Group) -> float:
-        """Bytes that one kernel reads and writes; what only runs bodies moves nothing itself."""
+        """Bytes that one kernel reads and writes; a group that only runs bodies moves nothing itself."""
         return sum(self.flow(graph, group))
 
     def flow(self, graph: Graph, group: Group) -> tuple[float, float]:

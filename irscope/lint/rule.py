@@ -23,7 +23,7 @@ from irscope.source.finding import Level, level_of
 HEADINGS = ("What it does", "Why is this bad?", "Example", "Use instead", "Known false positives")
 """The sections that every rule's documentation has, in order. The docstring holds all but the example, which is the first bad fixture."""
 HEAD, TAIL = 12, 8
-"""Lines of an example that is long, at its begin and its end."""
+"""The number of lines of a long example that are shown at its beginning and at its end."""
 
 
 REDUCERS = {"sum": "f32[] add(a, b)", "max": "f32[] maximum(a, b)", "less": "pred[] compare(a, b), direction=LT"}
@@ -47,7 +47,7 @@ class Fixture:
 
     @property
     def example(self) -> str:
-        """The text as a block of Markdown; of a long one the begin and the end."""
+        """The text as a block of Markdown; a long text is cut in the middle."""
         lines = (self.written or self.text).rstrip().split("\n")
         left_out = len(lines) - HEAD - TAIL
         if left_out > 1:
@@ -89,7 +89,7 @@ Findings = Iterator[RuleFinding]
 
 
 def if_it_saves(finding: RuleFinding) -> Findings:
-    """The finding; nothing if its fix was planned and saves no time."""
+    """Yield the finding, unless its fix was planned and saves no time."""
     if finding.saves is None or finding.saves["us"] > 0:
         yield finding
 
@@ -114,7 +114,7 @@ class Rule:
     """The base of all rules. A subclass documents itself in its docstring, under :data:`HEADINGS`; its first bad fixture is the example.
 
     ``code`` is never re-used; ``name`` is the pattern that the rule finds, so that "allow cast-ping-pong" reads well; ``severity`` is the
-    severity of its findings unless the rule overrides it for a case. ``formats`` are those in which it finds something, by its fixtures.
+    severity of its findings unless the rule overrides it for a case. ``formats`` are those of its bad fixtures.
     A rule whose ``default`` is False runs only if ``--select`` names it, its family or ``ALL``: its findings are facts that rarely
     matter. A rule with an ``option`` is a demand: it runs if that option or ``--select`` names it, and is no part of ``ALL``. A
     ``structural`` rule looks for HLO operations; in other formats it sees the primitives, and findings between the primitives of one
@@ -147,7 +147,7 @@ class Rule:
     good: ClassVar[tuple[Fixture, ...]]
 
     def __init_subclass__(cls) -> None:
-        """The formats of a rule are those of its bad fixtures, HLO and Relay first."""
+        """Set ``formats``, for a class with bad fixtures, to their formats, HLO and Relay first."""
         if hasattr(cls, "bad"):
             shown = [fixture.format for fixture in cls.bad]
             cls.formats = tuple(dict.fromkeys(format for format in ("hlo", "relay", *shown) if format in shown))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def saving(bytes: float = 0.0, kernels: float = 0.0) -> dict[str, float]:
-    """The ``saves`` of a finding: traffic and kernels that fall away. Their time depends on the machine, and is added by the context."""
+    """The ``saves`` of a finding: bytes of traffic and kernels that a fix removes. The context adds the time, by the machine."""
     return {"us": 0.0, "bytes": bytes, "kernels": kernels}
 
 

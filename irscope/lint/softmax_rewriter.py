@@ -26,7 +26,7 @@ class Answer:
 
 
 class SoftmaxRewriter:
-    """Asks the rewriter about a module, once, when the first composite is there to be asked about."""
+    """The decisions of the rewriter for a module. It runs once, when the first composite is queried."""
 
     def __init__(self, context: Context) -> None:
         latest = context.settings.compiler == "xla-gpu" and policy_named(context.settings.policy) is policy_named("xla-gpu")
@@ -53,7 +53,7 @@ class SoftmaxRewriter:
         return Answer(first, first)
 
     def notes(self, found: Composite, graph: Graph) -> tuple[Note, ...]:
-        """What becomes of a near miss, as notes under what is odd about it."""
+        """The decision about a near miss, as notes for its finding."""
         answer = self.answer(found, graph)
         if answer is None:
             return ()

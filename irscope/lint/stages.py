@@ -93,7 +93,7 @@ def _fused(name: str, planned: Planned, context: Context) -> Stage:
 
 
 def _split(apart: Planned, planned: Planned) -> list[str]:
-    """What to know where the policy makes more kernels than there are operators: which it writes out in several."""
+    """A note if the policy starts more kernels, or moves more bytes, than the operators one by one: which of them take several kernels."""
     if planned.launches <= apart.launches and planned.traffic <= apart.traffic:
         return []
     kernels = Counter(one for plan in planned.plans for group in plan.groups if not planned.starts_nothing(group)
@@ -168,7 +168,7 @@ def _lifted(context: Context) -> tuple[Planned, dict[str, int]] | None:
 
 
 def _one_by_one(context: Context, best: Planned, edits: Edits) -> tuple[Planned, Edits]:
-    """The fixes of those rules with which the module gets no slower, those that are made most often first."""
+    """The plan with the fixes of the rules that make the module no slower, tried from the most frequent rule on; and these fixes."""
     kept: Edits = {}
     for code, made in sorted(edits.items(), key=lambda item: -len(item[1])):
         tried = _edited(context, {**kept, code: made})
@@ -178,7 +178,7 @@ def _one_by_one(context: Context, best: Planned, edits: Edits) -> tuple[Planned,
 
 
 def _edited(context: Context, edits: Edits) -> Planned | None:
-    """The module with fixes made, planned again; None where that cannot be done."""
+    """The plan of the module with fixes applied; None if it cannot be made."""
     changed: dict[Graph, list[Edit]] = {}
     for made in edits.values():
         for graph, edit in made:

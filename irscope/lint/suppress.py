@@ -30,7 +30,7 @@ def fits_path(pattern: str, file: str, folder: Path) -> bool:
 
 
 class Scopes:
-    """The user's scope of what findings stand at; looked up by name, when a setting asks for it."""
+    """The scope of the node of a finding in the user's program. The table by name is built when a setting first needs it."""
 
     def __init__(self, modules: list[Module]) -> None:
         self._modules = modules

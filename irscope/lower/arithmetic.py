@@ -150,7 +150,7 @@ class Arithmetic(ExpressionTable):
         return self.lift(name, (x, y), dtype)
 
     def fma(self, x: Any, y: Any, z: Any) -> Expr:
-        """``x * y + z``, rounded once."""
+        """``x * y + z``. Floats are rounded once; values of other types are multiplied, then added."""
         if not isinstance(z, Expr):
             z = self.const(z, (x if isinstance(x, Expr) else y).dtype)
         x, y = self._pair(x, y)
@@ -293,7 +293,7 @@ class Arithmetic(ExpressionTable):
         return x.args[0] if x.op == "not" else self.make("not", (x,), PRED, x.lanes)
 
     def _logical(self, op: str, x: Expr, y: Expr) -> Expr:
-        """``and`` or ``or``; a constant decides the result, or leaves the other operand."""
+        """``and`` or ``or``. With a constant operand, the result is that constant or the other operand."""
         for a, b in ((x, y), (y, x)):
             if a.op == "const" and a.lanes == 1:
                 return self.splat(b if a.value == (op == "and") else a, max(x.lanes, y.lanes))
@@ -307,14 +307,14 @@ class Arithmetic(ExpressionTable):
 
 
 def _fitted(value: Any, dtype: DType) -> float:
-    """A number of Python as a constant of a type that is not complex."""
+    """A Python number, rounded or wrapped to a type that is not complex."""
     if dtype.kind == "pred":
         return bool(value)
     return wrap(int(value), dtype) if dtype.is_integer else round_to(float(value), dtype)
 
 
 def round_to(value: float, dtype: DType) -> float:
-    """The float of the type that is nearest, as a Python float."""
+    """The nearest float of the type, as a Python float."""
     if dtype.bits == 64 or not math.isfinite(value):
         if dtype.bits == 64 or dtype.bits == 32 or math.isnan(value):
             return value

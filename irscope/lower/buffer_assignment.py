@@ -282,8 +282,8 @@ def _views(node: Node) -> list[Node]:
 
 
 def _bases(group: Group, made: Container[Node]) -> list[Node]:
-    """The stored values that a group reads. They include a view that a kernel computes (``made``), as where a loop or branch takes it; it
-    may share the memory of what it is a view of."""
+    """The stored values that a group reads. They include a view that a kernel computes (``made``), for example the operand of a loop or
+    a branch; it may share the memory of its source."""
     found: dict[Node, None] = {}
     stack = list(group.inputs)
     while stack:

@@ -9,8 +9,8 @@
 It is the :class:`irscope.graph.node.Emitter`: values come from :mod:`irscope.lower.arithmetic`, statements from
 :mod:`irscope.lower.statements`.
 Unrolling and tails are Python loops of the caller. A loop with constant bounds and one trip is emitted without the loop, one without trips
-not at all; conditions that are known fold likewise. Loads are reused as long as no store can intervene, and loads from memory that is never
-written are hoisted out of the loops that they do not depend on.
+not at all; conditions that are known fold in the same way. Loads are reused as long as no store can intervene, and loads from memory that
+is never written are hoisted out of the loops that they do not depend on.
 """
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class KernelBuilder(StatementBuilder):
         return buffer
 
     def view(self, buffer: Buffer, shape: Sequence[int] | None = None, strides: Sequence[int] | None = None, offset: int = 0) -> View:
-        """An array view of a buffer; row-major over its own shape by default."""
+        """An array view of a buffer, by default with the buffer's shape and row-major strides."""
         shape = tuple(buffer.shape if shape is None else shape)
         return View(self, buffer, shape, row_major(shape) if strides is None else tuple(strides), offset)
 

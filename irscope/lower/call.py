@@ -17,7 +17,7 @@ class KernelOperands:
     """One kernel's operands. ``views`` holds those declared for a value of the problem in its own storage."""
 
     def __init__(self, k: KernelBuilder, problem: Problem | None = None) -> None:
-        """``problem``: all its inputs and outputs are declared, in order."""
+        """Declares all inputs and outputs of ``problem``, in order, where it is given."""
         self.k = k
         self.views: dict[Node, View] = {}
         self._args: dict[Buffer, Arg] = {}
@@ -49,8 +49,7 @@ class KernelOperands:
         return self.k.view(buffer)
 
     def stage(self, kernel: Kernel) -> LaunchStage:
-        """The launch of the finished kernel: it passes only what the kernel reads or writes (a packed constant replaces the one that it was
-        made from)."""
+        """The launch of the finished kernel. Inputs that the kernel does not read are dropped: a packed constant replaces the original."""
         used = {s.buffer for s in walk(kernel.body) if isinstance(s, BufferAccess)}
         kernel.buffers = [b for b in kernel.buffers if b in used or b.scope != "in"]
         return LaunchStage(kernel, [self._args[b] for b in kernel.params()])

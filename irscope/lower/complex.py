@@ -134,7 +134,7 @@ def _abs(k: Scalars, a: Expr, b: Expr) -> Expr:
 def _div(k: Scalars, x: Pair, y: Pair) -> Pair:
     a, b = x
     # Scale the divisor by a power of two so that its larger part is in [1, 2): no square overflows or vanishes.
-    # Zero and infinity stay what they are under any scale.
+    # Scaling changes neither zero nor infinity.
     large = _ordered(k, *y)[0]
     bits = k.bitcast(large, S64) & k.const(0x7FF << 52, S64)
     bits = k.binary("min", k.binary("max", bits, k.const(2 << 52, S64)), k.const(0x7FC << 52, S64))
@@ -351,7 +351,7 @@ def _atan2(k: Scalars, y: Pair, x: Pair) -> Pair:
 
 
 def _turned(rule: UnaryRule) -> UnaryRule:
-    """``-i f(i z)``: tan of tanh, asinh of asin, atan of atanh."""
+    """The function ``-i f(i z)``: tan where f is tanh, asinh where f is asin, atan where f is atanh."""
     def turned(k: Scalars, a: Expr, b: Expr) -> Pair:
         re, im = rule(k, -b, a)
         return im, -re

@@ -23,7 +23,7 @@ def verify_contents(program: Program) -> list[str]:
 
 
 class _Contents(Visitor):
-    """``arena`` and ``own`` hold a number for each byte: of the slot whose value it stores, or its negative for a slot's initial zeros."""
+    """``arena`` and ``own`` hold, for each byte, the number of the slot whose value it holds; it is negative for initial zeros."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -50,7 +50,7 @@ class _Contents(Visitor):
             self.problems.append(problem)
 
     def cells(self, slot: Slot) -> Cells:
-        """The bytes of a slot; those of an input or a constant are all values."""
+        """The numbers of a slot's bytes. Every byte of an input or a constant holds a value."""
         if slot.scope in ("input", "constant"):
             return np.broadcast_to(np.int32(self.numbers[slot]), (slot.bytes,))
         return self.arena[slot.offset:slot.offset + slot.bytes] if slot.scope == "temp" else self.own[slot]
@@ -121,7 +121,7 @@ class _Contents(Visitor):
             self.say(f"{step.kernel.name}: {buffer.name} reads {what} in {slot.name}")
 
     def window(self, step: Launch, buffer: Buffer, slot: Slot, place: int, layout: Strides) -> Cells | None:
-        """The bytes of the elements that a buffer's layout covers; None where it has no layout, or where it leaves the buffer."""
+        """The numbers of the bytes that a layout covers; None where it is empty, or where it leaves the buffer, which is a fault."""
         if 0 in layout.shape or not buffer.elements:
             return None
         low = layout.offset + sum((n - 1) * s for n, s in zip(layout.shape, layout.strides) if s < 0)

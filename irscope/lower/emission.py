@@ -49,7 +49,8 @@ class Emission:
 
     @contextmanager
     def nest(self, axes: int, points: Sequence[Point], values: Values) -> Iterator[list[Index]]:
-        """Open loops over the leading axes, and compute in each the points that no inner axis changes; yields the index in these loops."""
+        """Open loops over the first ``axes`` axes; yields the index in these loops. Each point is computed in the loop of its level,
+        outside the loops that do not change it."""
         index: list[Index] = []
         with ExitStack() as loops:
             for level in range(axes + 1):
@@ -81,13 +82,13 @@ class Emission:
         raise AssertionError(f"{point.kind} points are given, not computed")
 
     def starts(self, values: Values) -> None:
-        """Compute the start indices of dynamic slices, as far as they are known here."""
+        """Compute the offsets of the dynamic slices whose start indices are known here."""
         for point in self.trace.points:
             if point.kind == "part" and point not in self._places and all(a in values for a in point.args):
                 self._places[point] = self.k.let(self.start(point.args, point.steps, values))
 
     def start(self, args: Sequence[Point], steps: Sequence[tuple[int, int]], values: Values) -> Expr:
-        """Where a slice begins: the sum of its start indices, each clamped to the highest one, times the strides."""
+        """The offset at which a slice begins: the sum of its start indices, each clamped to its highest value, times the strides."""
         at: Value = self.k.index(0)
         for arg, (stride, high) in zip(args, steps):
             at = at + clamped(self.k, values[arg], high) * stride

@@ -27,7 +27,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 
 STREAM_BYTES = 4 << 20
-"""Bytes from which on a result of the program leaves the caches before anything reads it."""
+"""A result of the program with this many bytes or more leaves the caches before anything reads it."""
 
 
 Handler = Callable[["GraphLowering", Node], bool]

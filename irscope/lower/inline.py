@@ -26,9 +26,10 @@ class NoScalarMeaning(Exception):
 
 
 def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Expr]) -> Values:
-    """The leaves of a body's result. ``args`` are the leaves of its parameters, in order; results have as many lanes, constants too.
+    """The leaves of a body's result. ``args`` are the leaves of its parameters, in order.
 
-    A reducer may be written in another float precision than its operands: the arguments are converted to the parameters' types.
+    Results, constants too, have the lanes of the arguments. A reducer may be written in another float precision than its operands: the
+    arguments are converted to the parameters' types.
     """
     lanes = max((arg.lanes for arg in args), default=1)
     return [k.splat(leaf, lanes) for leaf in _run(k, graph, list(args))]

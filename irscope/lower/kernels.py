@@ -32,7 +32,7 @@ class KernelCache:
         self._names: dict[str, int] = {}
 
     def build(self, problem: Problem) -> Built | None:
-        """The launches of a problem; None when no template accepts the group as one, or none without repeated recomputation."""
+        """The launches of a problem; None when no template accepts the group as a whole, or when its kernels would recompute too much."""
         key = key_of(problem, self.numbering)
         found = self.built.get(key)
         if found is not None:

@@ -93,7 +93,7 @@ _first_byte: Any = ctypes.c_char.from_buffer
 
 
 def aligned_bytes(count: int, zero: bool = False) -> Array:
-    """Bytes aligned to 64."""
+    """A byte array, aligned to 64 bytes: zeros, or uninitialised."""
     memory = (np.zeros if zero else np.empty)(count + 64, dtype=np.uint8)
     start = -address(memory) % 64
     return memory[start:start + count]

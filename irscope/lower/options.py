@@ -21,6 +21,6 @@ class Options:
     apart: int = 0
 
     def flushes_denormals(self, module: Module) -> bool:
-        """Whether denormal floats count as zeros in arithmetic: as the format's own compiler has it, but not in exact results, which are
-        those of IEEE 754."""
+        """Whether denormal floats count as zeros in arithmetic, as in the format's own compiler. Under ``exact`` precision they do not:
+        results are those of IEEE 754."""
         return module.flushes_denormals and self.precision != "exact"

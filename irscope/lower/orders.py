@@ -11,7 +11,7 @@ Order = tuple[int, ...]
 
 
 def order_for(view: Node) -> Order | None:
-    """The dimension order of a stored value in which strides describe a view of it, so that the view needs no copy."""
+    """The dimension order of a stored value that saves the copy of a view of it; None where no copy is needed, or no order saves it."""
     chain: Chain | None = None
     node = view
     while node.op in VIEWS:

@@ -1,9 +1,9 @@
 """The points of a pointwise kernel, which one iteration computes: loads with their strides over the loops, arithmetic, row reductions.
 
 A group whose data movement is all strides needs no index arithmetic: every load is a walk over the loops' space
-(see :mod:`irscope.fusion.views`).
-:func:`trace` finds these walks, or None for a group that moves elements in other ways. A point's ``level`` is the number of leading axes
-that it depends on: values that are invariant in the inner loops are computed outside them.
+(see :mod:`irscope.fusion.views`). :func:`trace` finds these walks; it returns None for a group that moves elements in other ways.
+A point's ``level`` is the number of leading axes that it depends on: values that are invariant in the inner loops are computed outside
+them.
 """
 from __future__ import annotations
 
@@ -63,8 +63,10 @@ class PointTrace:
 
 
 def trace(problem: Problem) -> PointTrace | None:
-    """The points of a group over as few axes as possible, or None when strides do not describe all of its data movement. The axes of a map
-    are in the order of its last output, slowest first."""
+    """The points of a group over as few axes as possible, or None when strides do not describe all of its data movement.
+
+    The axes of a map are ordered by the strides of its last output, slowest first.
+    """
     found = _Tracer(problem).run()
     if found is None or problem.group.kind != "map":
         return None if found is None else merged(found)
@@ -243,7 +245,7 @@ def _reordered(trace: PointTrace, order: tuple[int, ...]) -> PointTrace:
 
 
 def _rebuilt(trace: PointTrace, space: tuple[int, ...], rows: int, over: Callable[[Strides], Strides]) -> PointTrace:
-    """The same points over another space; ``over`` returns a walk over it."""
+    """The same points over another space; ``over`` converts a walk to that space."""
     made: dict[Point, Point] = {}
     for point in trace.points:
         args = tuple(made[a] for a in point.args)

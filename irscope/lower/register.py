@@ -46,7 +46,7 @@ class ComplexReg:
 
     @property
     def now(self) -> Expr:
-        """The register itself, as of a real one."""
+        """The registers of both parts as one value (see :attr:`Reg.now`)."""
         return self._builder.complex(self.re.now, self.im.now)
 
     def get(self) -> Expr:

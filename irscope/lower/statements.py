@@ -181,7 +181,7 @@ class StatementBuilder(Arithmetic):
 
     @contextmanager
     def _block(self, kind: str, barrier: bool = True) -> Iterator[BlockScope]:
-        """The innermost block, as long as it is open."""
+        """Open a block, which is the innermost one until the ``with`` block ends."""
         scope = BlockScope(kind, barrier=barrier)
         self._scopes.append(scope)
         try:
@@ -193,7 +193,7 @@ class StatementBuilder(Arithmetic):
 
     @contextmanager
     def _nowhere(self) -> Iterator[None]:
-        """Statements that are dropped."""
+        """Drop the statements of the ``with`` block, and what they record as stored."""
         stored = [set(s.stored) for s in self._scopes]
         try:
             with self._block("nowhere"):

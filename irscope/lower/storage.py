@@ -77,7 +77,7 @@ class Storage:
         return None if found is None else self.under(found)
 
     def seen_through(self, chain: Chain | None) -> Storage | None:
-        """The storage over the loops that reach it by ``chain``, or None."""
+        """The storage under the strides of the loops that reach it through ``chain``, or None when that needs a copy."""
         found = seen_through(chain, self.walk())
         return None if found is None else self.under(found)
 

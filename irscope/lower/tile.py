@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _infix(name: str, reflected: bool = False) -> Callable[[Expr, Numeric], Expr]:
-    """An operator of Python on expressions: an operation of their builder. ``reflected``: the expression is its second operand."""
+    """A Python operator on expressions, which calls ``binary`` of their builder. ``reflected``: the expression is the second operand."""
     def method(x: Expr, y: Numeric) -> Expr:
         return x._builder().binary(name, y, x) if reflected else x._builder().binary(name, x, y)
     return method
@@ -59,7 +59,7 @@ class Expr:
 
     @property
     def uniform(self) -> Any:
-        """The value that every lane has, where that is a constant, else None."""
+        """The value of a one-lane constant, or of a splat of one; None for other expressions."""
         plain = self.args[0] if self.op == "splat" else self
         return plain.value if plain.op == "const" and plain.lanes == 1 else None
 
@@ -82,7 +82,7 @@ class Expr:
 
 
 Numeric = Value | complex
-"""What an operation takes: an expression of the same builder, or a number of Python, which becomes a constant of the other's type."""
+"""What an operation takes: an expression of the same builder, or a Python number, which becomes a constant of the other operand's type."""
 Schedule = dict[str, Any]
 """The choices of a template, by name, as data for JSON: numbers, flags, and lists of them."""
 
@@ -106,11 +106,11 @@ class Register:
 @dataclass(slots=True, eq=False)
 class Buffer:
     """Flat memory. ``scope``: ``in`` (read), ``out`` (written), ``inout``, ``scratch`` (private to the kernel or chunk, uninitialised),
-    ``const`` (values in ``data``). ``shape`` is for printing; ``elements`` counts. ``layout`` covers those that hold the value (None:
-    all), ``room`` is how many elements around it, for each dimension before and after, are read as zeros. A kernel writes every element
-    of an ``out`` buffer's layout.
+    ``const`` (values in ``data``). ``shape`` is for printing; ``elements`` is the size. ``layout`` covers the elements that hold the value
+    (None: all), ``room`` is how many elements around it, for each dimension before and after, are read as zeros. A kernel writes every
+    element of an ``out`` buffer's layout.
     ``align`` is the guaranteed alignment of element 0 in bytes. Two buffers of one call never overlap, but a call may pass the same
-    memory for several ``in`` buffers; what is updated in place is one ``inout`` buffer.
+    memory for several ``in`` buffers; memory that is updated in place is one ``inout`` buffer.
     """
 
     name: str
@@ -318,9 +318,8 @@ class Comment(Stmt):
 class Kernel:
     """Buffers (in the order of the call's pointers; scratch and const are not passed) and statements.
 
-    ``lanes`` is the preferred vector width. ``flops``, ``bytes`` measure
-    the work done (``counts_flops``: ``flops`` are known, and no share of a group of several kernels), ``origin`` names the user's nodes.
-    ``schedule`` is the data that the template was called with.
+    ``lanes`` is the preferred vector width. ``flops`` and ``bytes`` measure the work done (``counts_flops``: ``flops`` are known, and not
+    estimated as a share of a group's). ``origin`` names the user's nodes. ``schedule`` is the data that the template was called with.
     ``precision``: ``exact`` rounds every operation as written, ``default`` lets multiplications and additions contract and takes the
     rational forms of tanh and erf (docs/accuracy.md), ``fast`` also allows division by multiplication with the reciprocal.
     """

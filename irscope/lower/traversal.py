@@ -57,7 +57,7 @@ class _Functions(dict[type, Callable[..., object]]):
 class Visitor:
     """Calls a function for each statement or step, by its class. A class without a function raises TypeError.
 
-    A comment means nothing, except to a visitor that has a function for it.
+    A :class:`Comment` is skipped, unless the visitor has a function for it.
     """
 
     __slots__ = ()

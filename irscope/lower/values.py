@@ -20,7 +20,7 @@ def is_scalar_constant(node: Node) -> bool:
 
 
 def scalar_value(node: Node) -> object:
-    """The one number of such a constant."""
+    """The value of a constant of one element."""
     return Constant.of(node).literal.value().reshape(())[()]
 
 
@@ -51,7 +51,7 @@ def leaves(node: Node) -> list[Node]:
 
 
 def source_of(node: Node) -> tuple[Node, Path]:
-    """The value of which a chain of ``get-tuple-element`` reads a part, and the path to it."""
+    """The value that a chain of ``get-tuple-element`` reads from, and the path to the part; any other node is its own source."""
     path: Path = ()
     while node.op is hlo.get_tuple_element:
         path = (GetTupleElement.of(node).index, *path)

@@ -40,7 +40,7 @@ _BOUNDS: dict[str, Callable[[int, int], int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "min": min, "max": max, "floordiv": operator.floordiv,
     "floormod": operator.mod,
 }
-"""The operations of the bounds of loops."""
+"""The operations that are evaluated in the bounds of loops."""
 _FREE = frozenset("const var reg lane splat shuffle bitcast complex real imag select".split())
 
 

@@ -36,7 +36,7 @@ def parameter_dtypes(graph: Graph) -> list[DType]:
 
 
 def accumulate(k: Emitter, body: Graph, registers: Sequence[RegisterHandle], elements: Sequence[Value], op: Op | None) -> None:
-    """Combine the elements into the registers: by ``op``, or by any other body (None)."""
+    """Combine the elements into the registers: by ``op`` or, where it is None, by ``body``. The registers keep their element types."""
     if op is not None:
         have = registers[0].get()
         registers[0].set(k.binary(COMBINERS[op], have, k.convert(elements[0], have.dtype)))

@@ -121,7 +121,7 @@ def gathered(node: Node, started: bool) -> list[TensorType]:
 
 
 def _with_length(t: TensorType, along: int, length: int | None) -> TensorType:
-    """A type of another size along a dimension; the same one where it is open."""
+    """The type with another length of a dimension, without a layout; a length of None leaves the dimension as it is."""
     dim = t.shape[along]
     return TensorType(t.dtype, (*t.shape[:along], dim if length is None else resized(dim, length), *t.shape[along + 1:]))
 

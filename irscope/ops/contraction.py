@@ -156,6 +156,7 @@ def _dot_reference(run: Run, node: Node, lhs: Array, rhs: Array) -> Array:
 
 
 def dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Read) -> Value:
+    """One element of a dot: the sum of products over the contracting dimensions, in :func:`sum_type`. ``read`` may scale the operands."""
     dims = DotDims.of(node)
     shape, _ = operand_shapes(node)
     total = k.reg(sum_type(node), zero(k, sum_type(node)))

@@ -83,7 +83,7 @@ lu = library("lu", 2 / 3, _lu_type, _lu_reference, _lu_nest,
 # ---------------------------------------------------------------- qr
 
 def householder(m: Array, j: int, top: int) -> tuple[Array, Array]:
-    """LAPACK's larfg: reduce column j from row ``top`` on, in place; returns tau and the whole vector."""
+    """LAPACK's larfg: reduce column j from row ``top`` on, in place; returns tau and the Householder vector with its leading 1."""
     alpha, rest = m[top, j], m[top + 1:, j]
     square, tau = float((rest.real ** 2 + rest.imag ** 2).sum()), m.dtype.type(0)
     if not (square == 0 and alpha.imag == 0):

@@ -111,7 +111,8 @@ class Indexed:
             [*batch[:self.vector], component, *batch[self.vector:]]
 
     def within(self, batch: Sequence[T], inside: Sequence[T]) -> list[T | int]:
-        """The position in the operand of an element of a window that begins at 0 in all dimensions but the batching ones."""
+        """The operand index of an element of a window before the start indices are added: ``inside`` in the dimensions of the window, the
+        position of the index vector in the batching dimensions, 0 in the dropped ones."""
         at: list[T | int] = [0] * self.operand_rank
         for d, i in (*zip(self.kept, inside, strict=True), *self.batch_places(batch).items()):
             at[d] = i

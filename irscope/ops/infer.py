@@ -93,7 +93,7 @@ def kind_of(node: Node, t: TensorType, kinds: Sequence[str], what: str = "operan
 
 
 def one_dimension(node: Node, field: attribute[tuple[int, ...]], says: str) -> int:
-    """The dimension that an attribute names, which must be one; ``says`` is the verb of the message."""
+    """The dimension of an attribute that must name exactly one; ``says`` is the verb of the message."""
     dimensions = attr(node, field)
     if len(dimensions) != 1:
         raise TypeFault(f"{node.op.name} {says} one dimension, but has dimensions={{{','.join(map(str, dimensions))}}}")
@@ -149,7 +149,7 @@ def agree(node: Node, types: Sequence[TensorType]) -> TensorType:
 
 
 def same(node: Node) -> Type:
-    """Inference for operators whose result has the type of their one operand."""
+    """Inference for operators of one operand that return a value of its type."""
     arity(node, 1)
     return plain(node.operands[0].type)
 
@@ -168,7 +168,7 @@ def passes(node: Node, graph: Graph, arguments: Sequence[Type]) -> None:
 
 
 def passes_first(node: Node, graph: Graph, arguments: Sequence[Type]) -> None:
-    """Check that the parameters of a called computation that have an argument have its type, and the other way round."""
+    """Check the types of arguments and parameters pair by pair, as far as there are both; their numbers may differ."""
     for number, (parameter, given) in enumerate(zip(graph.params, arguments)):
         if not fits(parameter.type, given):
             raise TypeFault(f"{node.op.name} passes {plain(given)} to parameter {number} of {graph.name}, which is {plain(parameter.type)}")

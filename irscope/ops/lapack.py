@@ -68,7 +68,8 @@ def _library(call: WrittenCall, name: str, operands: Sequence[Node], types: Sequ
 
 
 def _factored(call: WrittenCall, name: str, count: int, attrs: Mapping[str, bool] = NO_ATTRS) -> Node | None:
-    """A factorization of one stack of matrices, of which the call has ``count`` results or more."""
+    """The library operator ``name`` of one stack of matrices, which has the first ``count`` results of the call. None where the call has
+    other operands or fewer results."""
     arrays, types = _arrays(call), call.types()
     return call.result(_library(call, name, arrays, types[:count], attrs)) if len(arrays) == 1 and len(types) >= count else None
 

@@ -9,14 +9,15 @@ from irscope.ops.registry import get
 from irscope.ops.tensors import Tensors
 
 Step = Callable[[Tensors, Node, list[Node]], Sequence[Node]]
-"""One step: the algebra of the body, the number of the step, and the values before -> the values after it.
+"""One step: the algebra of the body, the number of the step (from 0), and the values before it -> the values after it.
 
-A body is closed: the values that a step reads are part of the state, and it returns those that it does not change. Types do not change.
+A body captures nothing: the values that a step reads are part of the state, and it returns those that it does not change. It must not
+change their types.
 """
 
 
 def counted(t: Tensors, trips: int, state: Sequence[Node], step: Step, name: str = "loop") -> list[Node]:
-    """``state`` after this many steps, which an s32 counts; ``notes["trips"]`` of the body is their number."""
+    """``state`` after ``trips`` steps. They are counted in s32; ``notes["trips"]`` of the body is their number."""
     def test(inner: Tensors, parts: list[Node]) -> Node:
         return inner.compare("LT", parts[0], inner.array(trips, S32))
 
@@ -28,7 +29,7 @@ def counted(t: Tensors, trips: int, state: Sequence[Node], step: Step, name: str
 
 
 def repeat(t: Tensors, count: Node, state: Sequence[Node], step: Step) -> list[Node]:
-    """``state`` after ``count`` (an s64 scalar) steps."""
+    """``state`` after ``count`` steps. ``count`` is an s64 scalar, and steps are counted in s64."""
     def test(inner: Tensors, parts: list[Node]) -> Node:
         return inner.compare("LT", parts[0], parts[1])
 
@@ -40,7 +41,7 @@ def repeat(t: Tensors, count: Node, state: Sequence[Node], step: Step) -> list[N
 
 def _while(t: Tensors, start: Sequence[Node], prefix: str, test: Callable[[Tensors, list[Node]], Node],
            step: Callable[[Tensors, list[Node]], list[Node]]) -> Node:
-    """A ``while`` over a tuple; what is computed in its bodies stands for the nodes that the loop stands for."""
+    """Emit a ``while`` over a tuple. The nodes of its bodies have the same origin as the loop."""
     type = TupleType(tuple(x.type for x in start))
     bodies = []
     for name in ("condition", "body"):

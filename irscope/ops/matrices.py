@@ -99,18 +99,18 @@ class StackedMatrix:
 
 
     def transpose(self) -> StackedMatrix:
-        """A view of a square matrix with its rows as columns."""
+        """A transposed view of this matrix, which must be square."""
         return TransposedMatrix(self.view, self.batch)
 
     def copy(self, k: Emitter, source: StackedMatrix) -> None:
-        """Write all elements of another matrix."""
+        """Copy all elements of ``source`` into this matrix."""
         with loops(k, self.view.shape[-2:]) as [i, j]:
             self.store(i, j, source.load(i, j))
 
 
 @dataclass(frozen=True, slots=True)
 class TransposedMatrix(StackedMatrix):
-    """A square matrix with its rows as columns."""
+    """A transposed view of a square matrix: element (i, j) is (j, i) of ``view``."""
 
     def load(self, i: Index, j: Index) -> Value:
         return self.view.load([*self.batch, j, i])
@@ -175,5 +175,5 @@ def cost_of_factorization(share: float) -> Callable[[Node], float]:
 
 
 def library(name: str, share: float, infer: Callable[[Node], Type], reference: Reference, nest: NestMeaning, doc: str) -> Op:
-    """Declare a factorization that libraries provide by custom calls; ``share`` is that of its cost."""
+    """Declare a factorization that libraries provide by custom calls. ``share`` is the factor of :func:`cost_of_factorization`."""
     return declare(Op(name, "library", doc, infer=infer, reference=reference, nest=nest, cost=cost_of_factorization(share)))

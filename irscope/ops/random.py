@@ -1,7 +1,7 @@
 """Random bits: three-fry and Philox bit for bit as XLA computes them; rng and the hidden state have only types.
 
-Both generators turn a counter into a few words with only 32-bit sums, products, exclusive or and rotations. They are written
-once, over words that are arrays of numpy or values of an emitter, with what :class:`WordArithmetic` has beside their operators.
+Both generators turn a counter into a few words with only 32-bit sums, products, exclusive or and rotations. They are written once,
+for words that are numpy arrays and for words that are values of an emitter. :class:`WordArithmetic` has what their operators lack.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ W = TypeVar("W", Array, FormulaTerm)
 
 
 class WordArithmetic(Protocol[W]):
-    """Numbers as words, and products of two words (upper and lower)."""
+    """Constants as u32 words, and the product of a word and a factor as two words (upper, lower)."""
 
     def const(self, value: int) -> W: ...
     def product(self, x: W, factor: int) -> tuple[W, W]: ...
@@ -224,7 +224,7 @@ def _joined(k: Emitter, low: FormulaTerm, high: FormulaTerm) -> FormulaTerm:
 
 
 def _store_bits(k: Emitter, out: ArrayView, at: Sequence[Value], word: FormulaTerm) -> None:
-    """The element that a word becomes: a reinterpreted word, or its low bits."""
+    """Store the element that a word becomes: a reinterpreted word, or its low bits."""
     unsigned = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[out.dtype.storage]
     narrow = k.convert(word.value, tensor(unsigned).dtype)
     out.store(at, narrow if narrow.dtype is out.dtype else k.bitcast(narrow, out.dtype))

@@ -127,7 +127,7 @@ def _counter(scan_: ScanParts) -> DType:
 
 
 def _body(name: str, state: Type) -> tuple[Tensors, Node]:
-    """The algebra of a body, and its parameter."""
+    """The algebra of a new body, and the parameter of that body."""
     t = Tensors(Builder(Graph(name)))
     return t, t.builder.param(hlo.parameter, state, "state")
 

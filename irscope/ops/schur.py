@@ -31,13 +31,13 @@ def _rotation(k: Emitter, x: Value, y: Value) -> tuple[Value, Value]:
     return c, times(k, y, scale)
 
 Span = tuple[Index, Index]
-"""From, and below."""
+"""The first index, and the one after the last."""
 Rotation = tuple[Value, Value]
-"""Cosine (real) and sine."""
+"""c and s of :func:`_rotation`; both are complex in a complex matrix."""
 
 
 def _turn_rows(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rotation) -> None:
-    """Rows p and p + 1: pairs (a, b) become (c' a + s' b, c b - s a), where c' is the conjugate of c."""
+    """Rotate rows p and p + 1 in the columns of ``span``: pairs (a, b) become (c' a + s' b, c b - s a), where c' is the conjugate of c."""
     c, s = rotation
     cc, cs = conjugate(k, c), conjugate(k, s)
     with k.loop(*span) as j:
@@ -49,7 +49,7 @@ def _turn_rows(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rot
 
 
 def _turn_columns(k: Emitter, m: StackedMatrix, p: Value, span: Span, rotation: Rotation) -> None:
-    """Columns p and p + 1, by the adjoint."""
+    """Rotate columns p and p + 1 in the rows of ``span`` by the adjoint rotation."""
     c, s = rotation
     _turn_rows(k, m.transpose(), p, span, (conjugate(k, c), conjugate(k, s)))
 

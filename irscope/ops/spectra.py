@@ -73,7 +73,7 @@ def _ranks(k: Emitter, n: int, value: Callable[[Value], Value], place_of: ArrayV
 
 
 def _phase(k: Emitter, columns: StackedMatrix, j: Value) -> Value:
-    """The number of size 1 that makes the largest component of a column positive: of several as large, the first.
+    """The factor of absolute value 1 that makes the largest component of a column positive; of several equally large ones, the first.
 
     Vectors of a decomposition are unique only up to such a factor. This choice makes all engines agree.
     """
@@ -268,14 +268,16 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
 
 
 def _store(k: Emitter, target: StackedMatrix, i: Value, j: Value, x: Value, adjoint: bool) -> None:
-    """Write an element, or that of the adjoint."""
+    """Write element (i, j) of ``target`` or, with ``adjoint``, of its adjoint."""
     row, column, x = (j, i, conjugate(k, x)) if adjoint else (i, j, x)
     target.store(row, column, k.convert(x, target.view.dtype))
 
 
 def _complete(k: Emitter, basis: StackedMatrix, j: Value, m: int) -> None:
-    """Set column j to a unit vector that is orthogonal to all columns before it: what is left of an axis, the first of those of which most
-    is left, so that rounding does not decide which."""
+    """Set column j to a unit vector orthogonal to all columns before it: a unit vector of an axis, made orthogonal to them.
+
+    The axis is the first of those that lose least, up to ``AS_LARGE``, so that rounding does not decide which.
+    """
     dtype = basis.view.dtype
     rests = k.scratch(F64, (m,))
     best, place, open_ = k.reg(F64, k.const(-1.0, F64)), k.reg(S64, k.index(0)), k.reg(PRED, k.const(True, PRED))

@@ -42,7 +42,7 @@ def window_of(node: Node, rank: int) -> Window:
 
 
 def stated_window(node: Node) -> Window:
-    """The window of a checked node."""
+    """The window of a node; a window without dimensions where the node has none."""
     return Windowed.of(node).window or Window.make(())
 
 

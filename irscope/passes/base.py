@@ -42,7 +42,7 @@ class Pass:
     needs: ClassVar[Use] = Use.PASSES
     """How sound a text must be (:mod:`irscope.analysis.soundness`)."""
     declined: Sequence[str] = ()
-    """What the last run left alone although it looks alike, and why: sentences for the user."""
+    """The candidates that the last run left unchanged, and why: sentences for the user."""
     analyses: Analyses | None = None
     """What the manager knows of the module."""
 

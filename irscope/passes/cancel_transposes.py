@@ -91,7 +91,7 @@ def _is_step(node: Node) -> bool:
 
 
 def permutation(node: Node) -> list[int] | None:
-    """Which dimension of the operand each dimension of the result is; None if the type is unknown or has an explicit layout."""
+    """Which dimension of the operand each dimension of the result is; None if the type is unknown or has a non-default layout."""
     if not isinstance(node.type, TensorType) or chosen(node.type):
         return None
     rank = node.type.rank

@@ -12,7 +12,7 @@ from irscope.passes.visitor import GraphMutator
 CASTS = sets.hlo("convert") | sets.relay("cast")
 """Conversions of element types: elementwise operators."""
 TRIANGLE = sets.relay("trilu")
-"""Elementwise by its kind, but what it does depends on where an element stands."""
+"""Elementwise by its kind, but its result depends on the position of the element."""
 
 
 class CanonicalizeCast(Pass):
@@ -53,7 +53,7 @@ class _Copying(GraphMutator):
 
 
 def is_elementwise(node: Node) -> bool:
-    """Whether an operator is unary and elementwise, independent of the position of the element."""
+    """Whether an operator is elementwise and independent of the position of the element."""
     return node.op.kind is Kind.ELEMENTWISE and node.op not in TRIANGLE
 
 

@@ -20,7 +20,7 @@ from irscope.passes.torch_effects import may_write, remove_unused_values, writes
 from irscope.passes.visitor import GraphMutator
 
 MARKS = ("Composite", "Primitive", "Compiler")
-"""Functions with one of these attributes have been put together already."""
+"""Attributes of functions that are already composites or kernels."""
 GROUP = unknown_op("prim::FusionGroup", "torchscript")
 
 

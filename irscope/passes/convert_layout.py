@@ -17,7 +17,7 @@ from irscope.passes.layouts import AxisLayout, laid, types_of
 from irscope.passes.visitor import GraphMutator
 
 KEPT = ("Primitive", "Compiler", "Composite")
-"""Functions that are marked as one kernel, or as somebody else's, are left as they are."""
+"""Functions with one of these attributes are kernels, composites, or for another compiler: they stay unchanged."""
 
 
 class ConvertLayout(RelayPass):

@@ -38,7 +38,7 @@ class EarlyValues:
         return self._values[node]
 
     def _needed(self, node: Node) -> Sequence[Node]:
-        """The operands whose values the value of a node may follow from."""
+        """The operands to evaluate before a node; none if its value is known already, cannot be known, or follows from a type alone."""
         return () if node in self._values or node.op in SHAPES or not self._may_be_known(node) else node.operands
 
     @staticmethod

@@ -43,7 +43,7 @@ def _fold(graph: Graph, became: dict[Graph, Graph]) -> Graph:
         users[graph.root.index] += 1
     folding = _Folding(known, users)
     made = see_through(rewrite(graph, folding.rule, became), graph)
-    return without_dead(made)  # what was folded, and nodes of a change that was begun and given up
+    return without_dead(made)  # nodes that were folded, and those of a change that was given up
 
 
 class _Folding:

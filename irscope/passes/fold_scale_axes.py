@@ -134,7 +134,7 @@ def _places(layout: Sequence[tuple[str, int]], letter: str) -> Axes | None:
 
 
 def _size(type: TensorType, axes: Axes) -> int:
-    """The number of elements along some axes; 0, which fits nothing, for dynamic dimensions."""
+    """The product of the sizes of some axes, where a dynamic dimension counts as -1, so that with one the product fits no static size."""
     return prod(size if isinstance(size, int) else -1 for size in map(type.shape.__getitem__, axes))
 
 
@@ -176,7 +176,7 @@ class ScaleMutator(GraphMutator):
     scales: dict[Node, Node]
 
     def scale(self, scale: Scale) -> Node:
-        """The scale of a product in the new graph, without dimensions of 1, built once."""
+        """The scale of a product in the new graph, without its dropped dimensions; built once."""
         if scale.product not in self.scales:
             value = self.new(scale.value)
             left = of(value).with_shape(tuple(size for d, size in enumerate(of(value).shape) if d not in scale.dropped))

@@ -52,9 +52,9 @@ class ShareEqual(Pass):
 
 
 def _sharing(numbers: list[int], bodies: dict[Graph, Graph], returned: Sequence[bool]) -> Rule:
-    """A rule by which each value number becomes the first node with it in one graph.
+    """A rule that replaces each node of one graph by the first node with the same value number.
 
-    Of those whose memory is ``returned``, by index, each stays apart: the reader of the results may write to one of them.
+    Nodes with memory that the graph returns (``returned``, by index) are not merged with each other: the caller may write to one of them.
     """
     first: dict[int, Node] = {}
     given: set[int] = set()

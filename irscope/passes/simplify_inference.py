@@ -92,7 +92,7 @@ class _Simplifying(GraphMutator):
 
 
 def has_root(x: Node) -> bool:
-    """Whether ``sqrt`` takes the tensor: a normalisation of integers stays as it is."""
+    """Whether a value is a tensor of floats, which ``sqrt`` accepts: a normalisation of integers stays unchanged."""
     return isinstance(x.type, TensorType) and x.type.dtype.is_float
 
 

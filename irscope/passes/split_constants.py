@@ -45,15 +45,17 @@ class Split:
 
 
 def _with_main(module: Module, rule: Rule) -> Module:
-    """The module with its entry rewritten by a rule."""
+    """The module with its entry rewritten by a rule, without dead nodes."""
     main, made = module.main(), module.derived()
     made.graphs = {**module.graphs, module.entry: without_dead(see_through(rewrite(main, rule), main))}
     return made
 
 
 def split_constants(module: Module) -> Split:
-    """Find what the entry computes from constants alone and is worth computing early; moves constants right here. Leaves to the run what
-    is costly or may not terminate."""
+    """Find the values that the entry computes from constants alone and that are worth computing early.
+
+    Reshapes, transposes and slices of constants are applied at once. Values that are costly, or may not terminate, are left to the run.
+    """
     module = _moved(module)
     graph = module.main()
     known = computed_early(module, graph)
@@ -124,7 +126,7 @@ def _early(module: Module, graph: Graph, frontier: list[Node]) -> Module:
 
 
 def _moved(module: Module) -> Module:
-    """Applies reshapes, transposes and slices of constants to the arrays themselves."""
+    """The module with reshapes, transposes and slices of constants applied to the arrays; the same module if there are none."""
     if not any(n.op in MOVES and (n.operands[0].op in MOVES or n.operands[0].op is hlo.constant) for n in module.main().nodes):
         return module
     changed = False

@@ -108,12 +108,12 @@ def _shared(node: Node) -> Sequence[Node]:
 
 
 def small_value(node: Node) -> bool:
-    """Numbers, flags and lists of them."""
+    """Whether a node is a constant, or a list of constants that is not empty."""
     return node.op in CONSTANT or (node.op in LIST and bool(node.operands) and all(o.op in CONSTANT for o in node.operands))
 
 
 def remove_unused_values(graph: Graph) -> None:
-    """Remove unused numbers and lists, in place."""
+    """Remove the constants and lists of constants of a graph that nothing uses, in place."""
     nodes = graph.nodes
     uses = [0] * len(nodes)
     for node in nodes:

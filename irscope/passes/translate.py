@@ -74,7 +74,7 @@ def _put_in_post_order(graph: Graph) -> None:
 
 
 def translation(translate: Rule) -> Rule:
-    """The translation of a dialect; equal constants of a graph become one, as MLIR's folding makes them."""
+    """A rule that applies the translation of a dialect, and merges equal constants of a graph, as MLIR's folding does."""
     constants: dict[tuple[Graph, str, bytes], Node] = {}
 
     def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -89,7 +89,7 @@ def translation(translate: Rule) -> Rule:
 
 
 def plain_constants() -> Rule:
-    """Writes a constant of equal elements as a broadcast of a scalar; equal constants share one literal."""
+    """A rule that writes a constant of equal elements as a broadcast of a scalar; equal constants share one literal."""
     literals: dict[tuple[str, bytes], Literal] = {}
 
     def shared(builder: Builder, values: Any, type: TensorType) -> Node:

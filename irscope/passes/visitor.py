@@ -54,7 +54,7 @@ class GraphMutator:
     builder: Builder
     dialect: Dialect
     declined: list[str]
-    """What was left alone although it looks alike, and why: sentences for the user."""
+    """The candidates that were left unchanged, and why: sentences for the user."""
     became: dict[Graph, Graph]
     """What the graphs that this one calls have become."""
 

@@ -43,7 +43,7 @@ _RADIUS = re.compile(r"[0-9]{1,9}")
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 COMPARE: dict[str, Callable[[float, float], bool]] = {
     "=": operator.eq, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-"""Comparisons of numbers."""
+"""Comparisons of numbers, by the sign in a query or a gate."""
 _FUNCTIONS = {"near": (1, 4), "deps": (1, 1), "uses": (1, 1), "path": (2, 2), "between": (2, 2), "dominators": (1, 2),
               "postdominators": (1, 1)}
 """The functions with their least and most arguments."""
@@ -59,7 +59,7 @@ class Query:
     test: Test
 
     def select(self, survey: Survey) -> list[tuple[Graph, Node]]:
-        """The nodes of a module that the query picks, in order of the text; what the text does not write is left out."""
+        """The nodes of a module that the query picks, in the order of the text, without synthetic nodes."""
         return [(graph, node) for graph in survey.module.graphs.values() for node in graph.nodes
                 if not node.synthetic and self.test(survey, graph, node)]
 

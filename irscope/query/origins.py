@@ -7,13 +7,13 @@ from irscope.graph import Graph, Module, Reading
 from irscope.source import Finding
 
 MAX_FINDINGS = 1000
-"""So many findings get a line; nobody reads more."""
+"""How many findings get a line; nobody reads more."""
 MAX_BACK = 8
-"""So many nodes are stepped over that stand in for operands which the text does not have."""
+"""How many nodes are skipped that stand for operands that the text does not have."""
 
 
 def with_origins(reading: Reading) -> Reading:
-    """The reading, its findings about nodes with the user's own line, as far as the text names one."""
+    """The same reading. Its findings about nodes get the user's own line, where the text names one."""
     wanted = [finding for finding in reading.findings[:MAX_FINDINGS] if finding.offset >= 0 and not finding.source_line]
     if wanted:
         graphs = sorted(((graph.loc, at, module, graph) for at, module in enumerate(reading.modules) for graph in module.graphs.values()

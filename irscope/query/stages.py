@@ -9,7 +9,7 @@ from irscope.analysis.survey import Survey
 
 @dataclass(slots=True)
 class Figures:
-    """The figures of one stage of a module; ``error`` says why there are none."""
+    """The figures of one stage of a module: ``flops`` and ``bytes`` of traffic are of one run. ``error`` says why there are none."""
 
     nodes: int = 0
     kernels: float = 0.0
@@ -32,7 +32,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class StageChange:
-    """One stage of a compilation, and what changed since the stage before: operators that came and went."""
+    """One stage of a compilation, named by ``words``, and the operators that came and went since the stage before."""
 
     words: str
     figures: Figures

@@ -41,7 +41,7 @@ def names(one: Highlight) -> str:
 
 
 def callers_of(calls: Calls, graph: Graph, node: Node) -> Iterator[tuple[Graph, Node]]:
-    """A node in its graph, what calls that graph, and so on."""
+    """A graph and a node in it, then the first caller of that graph in its own graph, and so on; no graph twice."""
     seen: set[Graph] = set()
     while graph not in seen:
         seen.add(graph)
@@ -53,7 +53,7 @@ def callers_of(calls: Calls, graph: Graph, node: Node) -> Iterator[tuple[Graph, 
 
 
 def nearest(survey: Survey, graph: Graph, node: Node, shown: Callable[[Node], T | None]) -> T | None:
-    """What shows a node, or else the nearest of its users that is shown; None where none is."""
+    """What ``shown`` returns for a node, or else for the nearest of its direct and indirect users that is shown; None where none is."""
     ring, seen = [node], {node}
     while ring:
         found = next((found for each in ring if (found := shown(each)) is not None), None)
@@ -72,7 +72,7 @@ class Badges:
         self._shown: Mapping[Graph, Callable[[Node], Box | None]] = {}
 
     def put(self, shown: Mapping[Graph, Callable[[Node], Box | None]]) -> None:
-        """Mark the boxes of a drawing, which shows the nodes of these graphs by these functions."""
+        """Mark the boxes of a drawing. ``shown`` has, for each graph that is drawn, a function from a node to its box."""
         self._shown = shown
         for one in [*self.found.kernels, *self.found.copies]:
             box = self._box(one.graph, one.nodes[0])

@@ -1,4 +1,4 @@
-"""The drawing of a comparison: a box for a node that changed or is beside one that did, and both sides beside each other."""
+"""The drawing of a comparison: boxes of changed nodes and of their neighbours, and both sides next to each other."""
 from __future__ import annotations
 
 from irscope.analysis.classes import drawn_class
@@ -10,7 +10,7 @@ from irscope.render.view import Box
 
 def changed_box(node: Node, change: str, why: str, partner: str, inside: str) -> Box:
     """The box of a node of one side. ``change`` is the kind of its change, empty for a neighbour, and ``why`` says what differs;
-    ``partner`` is the number that it shares with its partner on the other side, ``inside`` the fusion that it is in."""
+    ``partner`` is the number that it shares with its partner on the other side, ``inside`` the fusion or call that it is in."""
     lines = box_lines(node) + ([f"in {inside}"] if inside else [])
     said = f"\n{change}: {why}".rstrip(": ") if change else ""
     tooltip = f"%{node.name} = {node.type} {node.op.name}{said}"
@@ -18,7 +18,7 @@ def changed_box(node: Node, change: str, why: str, partner: str, inside: str) ->
 
 
 def both_sides(before: str, after: str) -> str:
-    """Two SVG texts beside each other as one."""
+    """One SVG text with both sides next to each other."""
     width = [_size(text, "width") for text in (before, after)]
     height = max(_size(text, "height") for text in (before, after))
     total = sum(width) + MARGIN

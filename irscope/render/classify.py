@@ -20,7 +20,7 @@ Category = Callable[[Node], str]
 
 
 def layout_of(type: Type) -> str:
-    """How the first array of a type lies in memory; vectors and scalars have one order only."""
+    """The category of the layout of the first array in a type. A vector or scalar has one order only, which counts as row-major."""
     tensor = next((leaf for leaf in type.leaves() if isinstance(leaf, TensorType)), None)
     layout = tensor.layout if tensor is not None else None
     if layout is None:
@@ -87,7 +87,7 @@ def peak_words(survey: Survey, graph: Graph) -> str:
 class Classifier:
     """The categories of the nodes of a module under one meaning of colours, and what boxes show of them.
 
-    What else a meaning needs is in the options of the drawing: the kernels, the changed nodes, the user's numbers.
+    The options of the drawing have what some meanings need besides: the kernels, the changed nodes, the user's numbers.
     """
 
     def __init__(self, survey: Survey, options: BoxOptions) -> None:
@@ -112,7 +112,7 @@ class Classifier:
 
     def put(self, graph: Graph, box_of: Callable[[Node], Box | None]) -> None:
         """Give the boxes of a graph their categories, and the sums of what they show."""
-        shown = ((node, box) for node in graph.nodes if (box := box_of(node)) is not None)  # read once, or not at all
+        shown = ((node, box) for node in graph.nodes if (box := box_of(node)) is not None)  # a generator: each mode reads it at most once
         if self.color_by in ("cost", "bytes", "roofline"):
             self._put_figures(graph, shown)
         elif self.color_by == "fusion":

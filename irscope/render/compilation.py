@@ -14,7 +14,7 @@ SHOWN = 5
 
 
 def kernel_lines(title: str, kernels: Sequence[RecordedKernel], lines: Mapping[str, str], paint: Paint) -> Iterator[str]:
-    """The kernels in the order of the calls. ``lines`` are those of the user's program, by the nodes of the FX graph."""
+    """The kernels in the order of the calls. ``lines`` has the lines of the user's program, by the names of nodes of the FX graph."""
     if not kernels:
         return
     fused = sum(kernel.kind == "fused" for kernel in kernels)
@@ -44,7 +44,7 @@ def refusal_lines(reasons: Sequence[str], paint: Paint) -> Iterator[str]:
 
 
 def saved_lines(saved: Sequence[tuple[str, int]], paint: Paint) -> Iterator[str]:
-    """The memory that lives until the backward pass, and its largest tensors, which come first."""
+    """The memory that lives until the backward pass, and its largest tensors. ``saved`` has names and bytes, the largest first."""
     total = sum(size for _, size in saved)
     if not total:
         return
@@ -54,7 +54,7 @@ def saved_lines(saved: Sequence[tuple[str, int]], paint: Paint) -> Iterator[str]
 
 
 def compilation_lines(compilations: Sequence[Compilation], paint: Paint) -> Iterator[str]:
-    """Each compilation with its times; what broke it, and what made it run again."""
+    """Each compilation with its times, graph breaks, recompilations, specialisations and failure."""
     for compilation in compilations:
         times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in compilation.seconds.items())
         yield paint(compilation.title, "bold") + (f"  {times}" if times else "")

@@ -1,4 +1,4 @@
-"""The copies of a section that repeats: which node of a further copy does what a node of the first does, which is drawn for it."""
+"""The copies of a repeated section. Only the first is drawn: each node of a further copy is mapped to its counterpart in the first."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
@@ -14,8 +14,10 @@ def first_copy(section: Section) -> list[Node]:
 
 
 def further_copies(section: Section, kinds: list[int]) -> Iterator[tuple[int, Node, Node | None]]:
-    """The nodes of each further copy, with the number of the copy and their counterparts in the first (None: it has none), which are
-    paired in order, by what they do."""
+    """The nodes of each further copy: the number of the copy, the node, and its counterpart in the first copy (None: it has none).
+
+    Nodes with equal numbers in ``kinds`` (by index) are paired in the order of the text.
+    """
     first: dict[int, list[Node]] = defaultdict(list)
     for node in first_copy(section):
         first[kinds[node.index]].append(node)

@@ -24,7 +24,7 @@ from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxLink, BoxOptions, D
 
 MAX_INPUTS = 5
 MAX_RESULTS = 4
-"""The numbers of more results of one node are not listed."""
+"""If one node is more results than this, their numbers are not listed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,7 @@ def detail_view(survey: Survey, graph: Graph, options: BoxOptions) -> Drawing:
 
 
 def fits(graph: Graph, max_boxes: int) -> bool:
-    """Whether a graph can be drawn node by node in so many boxes."""
+    """Whether a graph can be drawn node by node in at most ``max_boxes`` boxes."""
     return folding(graph, len(graph.params) > MANY_PARAMETERS).count(Fold.BOX) <= max_boxes
 
 
@@ -97,7 +97,7 @@ class _Detail:
             self.view.notes.append(f"{plural(left, 'node')} of {graph.name} not shown; dashed boxes have operands among them")
 
     def _unframe(self) -> None:
-        """Take away the frames of kernels that would stand around one box, or around none."""
+        """Remove the frames of kernels that would hold one box or none."""
         inside = Counter(box.cluster for box in self.view.boxes)
         framed = {cluster: place for place in self._places for cluster in place.kernels.values()}
         alone = {cluster for cluster in framed if inside[cluster] < 2 and not any(frame.parent is cluster for frame in self.view.clusters)}
@@ -131,7 +131,7 @@ class _Detail:
             self.view.boxes.append(box)
 
     def _frame(self, place: _Place, box: Box, kernels: Sequence[str]) -> None:
-        """Put a box into the frame of the kernel that computes it; where several do, that is said instead."""
+        """Put a box into the frame of the kernel that computes it; where several do, a line of the box says so instead."""
         if len(kernels) > 1:
             box.lines.append(f"in {len(kernels)} kernels")
         elif kernels:
@@ -142,7 +142,7 @@ class _Detail:
             box.cluster = cluster
 
     def _open_bodies(self, top: _Place) -> None:
-        """Open bodies while boxes are left, the costliest caller first; fusions when all of them fit, for a drawing of one kind."""
+        """Open bodies while boxes are left, the costliest caller first. Fusions are opened only if all those of ``top`` fit."""
         survey = self.survey
         fused = [n.bodies[0] for n in top.graph.nodes if n.index in top.boxes and is_fusion(n) and n.bodies]
         inside = sum(folding(body, True).count(Fold.BOX) for body in fused)
@@ -158,14 +158,14 @@ class _Detail:
             for caller in callers:
                 for body in caller.bodies:
                     if caller.index not in place.boxes:
-                        break  # the frame of its first body stands for it
+                        break  # the frame of its first body replaced it
                     folds = folding(body, False)
                     if len(self.view.boxes) + folds.count(Fold.BOX) > self.options.max_boxes:
                         continue
                     todo.append((self._open(place, caller, body, folds), depth + 1))
 
     def _open_code(self, top: _Place) -> None:
-        """Open the scalar code of the largest operator: a program of few steps is about that."""
+        """Open the scalar code of the largest operator: in a program of few steps, it is what matters."""
         callers = [node for node in top.graph.nodes if node.index in top.boxes and node.bodies and body_use(node) is BodyUse.ELEMENT]
         caller = max(callers, key=lambda node: len(node.bodies[0].nodes), default=None)
         if caller is not None and fits(caller.bodies[0], self.options.max_boxes - len(self.view.boxes)):
@@ -185,7 +185,7 @@ class _Detail:
         self._fill(inner)
         root = body.root
         if _is_inlined(caller) and root is not None and inner.boxes:
-            # The frame stands for the caller from now on; what took the caller's value takes the root's.
+            # The frame replaces the box of the caller: users of the caller now take the value of the root.
             place.bodies[caller.index] = inner
             self.view.boxes.remove(outer)
             del place.boxes[caller.index]
@@ -222,12 +222,12 @@ class _Detail:
             link.stored.append(stored)
 
     def _sources(self, place: _Place, node: Node, reader: Node | None = None) -> Iterator[tuple[Box | str, Node, StoredEdge | None]]:
-        """Where a value that ``reader`` takes comes from: boxes, or words; the empty word where it lies outside of the drawing. With it
-        the edge on the way that goes through memory."""
+        """Where a value that ``reader`` takes comes from: boxes, or texts (empty where it is outside of the drawing), each with the node at
+        the end of the way and the edge on the way that goes through memory."""
         plan = self.options.plan
         first = plan.stored(node, reader) if reader is not None else None
         stack: list[tuple[_Place, Node, tuple[int, ...], StoredEdge | None]] = [(place, node, (), first)]
-        opened: set[tuple[int, int]] = set()  # tuples that nest may hold the same one often
+        opened: set[tuple[int, int]] = set()  # nested tuples may hold one tuple many times
         while stack:
             at, value, path, stored = stack.pop()
             box = at.boxes.get(value.index)

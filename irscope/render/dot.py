@@ -41,7 +41,7 @@ def dot_text(view: Drawing, color_by: str = "class", dark: bool = False) -> str:
 def draw(text: str, format: str) -> bytes:
     """Lay out DOT text and draw it as ``svg``, ``png`` or ``pdf``: by the ``dot`` program, else by the wheel that carries graphviz.
 
-    Raises UserError where neither is there, or where the drawing takes too long.
+    Raises UserError if neither is installed, if graphviz fails, or if it takes longer than :data:`TIMEOUT`.
     """
     if shutil.which("dot"):
         return _by_program(text, format)

@@ -24,7 +24,10 @@ MANY_SCREENS = 1.2
 
 
 def view_of(reading: Reading, choice: Choice, options: BoxOptions) -> Drawing:
-    """The boxes and links of a choice, which the options do not name yet."""
+    """The boxes and links of a choice; its nodes, its highlights and the findings of the reading replace those of the options.
+
+    Raises UserError for more chosen nodes than ``options.max_boxes``.
+    """
     limit = options.max_boxes
     found = highlights(choice.survey) if choice.picked is None and choice.graph is choice.survey.entry else Highlights()
     if choice.picked is not None and len(choice.picked) > limit:

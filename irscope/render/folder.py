@@ -15,7 +15,7 @@ _PLUMBING = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 
 @dataclass(frozen=True, slots=True)
 class ModuleRow:
-    """One module, or equal copies of it that several ranks wrote."""
+    """One module, or equal copies of it that several ranks wrote; ``first_nodes`` counts the nodes before optimisation (None: unknown)."""
 
     title: str
     stages: int
@@ -43,9 +43,9 @@ def module_lines(rows: Sequence[ModuleRow], paint: Paint) -> Iterator[str]:
 
 
 def timeline_lines(rows: Sequence[StageChange], paint: Paint, title: str = "after", every: bool = False) -> Iterator[str]:
-    """What each pass changed; stages that changed no operator are counted, and listed only where ``every`` one is requested.
+    """What each pass changed. Stages that changed no operator are only counted, unless ``every`` stage is requested.
 
-    ``title`` stands above their names.
+    ``title`` is the heading of their names.
     """
     wide = paint.width >= 110
     name = 48 if wide else max(20, paint.width - 68)
@@ -98,7 +98,7 @@ def fusion_lines(before: int | None, kinds: Mapping[str, int], inside: int, alon
 
 
 def memory_lines(sizes: Mapping[str, int], largest: Sequence[tuple[str, int, str]], paint: Paint, report: str) -> Iterator[str]:
-    """The compiler's own account: bytes by sort of allocation (or by memory space), and the largest values."""
+    """The compiler's own account, from ``report``: bytes by sort of allocation (or by memory space), and the largest values."""
     total = sum(sizes.values())
     yield paint("memory", "bold") + paint(f"  as XLA assigned it ({report})", "dim")
     parts = [f"{sort} {bytes_(n)}" for sort, n in sizes.items() if n]

@@ -13,13 +13,13 @@ MANY_PARAMETERS = 8
 MAX_TUPLE = 16
 MAX_TEXT = 40
 _SIZES = sets.torchscript("size len dim Int Bool ScalarImplicit prim::NumToTensor")
-"""What asks for a size or makes a number of it: no data flows there, and nothing is written."""
+"""Operators that read a size or make a number of it: no data flows through them, and nothing is written for them."""
 _VIA = hlo.named("get-tuple-element bitcast opt-barrier")
 _DISGUISES = sets.hlo("broadcast reshape bitcast convert") | sets.relay("reshape")
 
 
 class Fold(Enum):
-    """What becomes of a node in a drawing. The page has the first letters of the values."""
+    """What becomes of a node in a drawing. The data of the page has the first letter of each value."""
 
     BOX = "box"      # drawn
     TEXT = "text"    # written into its users
@@ -43,7 +43,7 @@ def folding(graph: Graph, fold_parameters: bool) -> list[Fold]:
 
 
 def without_tuples(graph: Graph, folds: list[Fold]) -> list[Fold]:
-    """The same, but every tuple is looked through: the results of a training step are hundreds, and a box for them says nothing."""
+    """The same, but every tuple is looked through: a training step has hundreds of results, and a box for them says nothing."""
     return [Fold.VIA if node.op is hlo.tuple else fold for node, fold in zip(graph.nodes, folds, strict=True)]
 
 

@@ -39,14 +39,15 @@ MAX_TEXT = 64 << 20
 
 PROGRAM = ("layout.js", "model.js", "state.js", "colours.js", "paint.js", "panes.js", "findings.js", "edges.js", "costliest.js",
            "overlay.js", "memory.js", "stages.js", "panel.js", "query.js", "search.js", "text.js", "minimap.js", "export.js", "events.js")
-"""The script, in parts: each uses those before it, and all of them what they do at an event."""
+"""The parts of the script, in order: while it loads, a part uses only those before it; at an event, any part uses any other."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What a page shows beside the module: kernels and unfused edges of fusion policies, files of the user's numbers by name, nodes that
-    changed (with ``note`` in words), the buffers of an out-of-memory error, the ``stages`` of a compilation, of
-    which the module is the last (``stages_left_out`` are not among them); and how its colours begin."""
+    """What a page shows besides the module: kernels and unfused edges of fusion policies (``plans``), the user's ``numbers`` as names and
+    texts of files, nodes that changed (with ``note`` in words), the buffers of an out-of-memory error (``oom``, as for
+    :func:`memory_data`), and the ``stages`` of a compilation, the module last (``stages_left_out`` counts those that are not shown).
+    ``color_by`` and ``dark`` are the colours at first."""
 
     plans: Sequence[KernelPlan] = ()
     numbers: Sequence[tuple[str, str]] = ()

@@ -59,7 +59,7 @@ class KernelPlan:
     _by_ends: dict[tuple[Node | None, Node | None], StoredEdge] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._by_ends = {(edge.producer, edge.consumer): edge for edge in reversed(self.edges)}  # of several the first counts
+        self._by_ends = {(edge.producer, edge.consumer): edge for edge in reversed(self.edges)}  # the first edge between two nodes wins
 
     def __bool__(self) -> bool:
         return bool(self.name)
@@ -69,5 +69,5 @@ class KernelPlan:
         return self._by_ends.get((producer, consumer))
 
     def count(self, nodes: Iterable[Node]) -> int:
-        """How many kernels compute some nodes. What several compute again, as a constant, is none of theirs alone and does not count."""
+        """How many kernels compute some nodes. A node that several kernels recompute, such as a constant, does not count."""
         return len({mine[0] for node in nodes if len(mine := self.kernels.get(node, ())) == 1})

@@ -1,4 +1,4 @@
-"""Short words for a node: what it does, with the attributes that one looks for."""
+"""Short texts for a node: what it does, with its main attributes."""
 from __future__ import annotations
 
 from collections import Counter
@@ -51,7 +51,7 @@ def shape_text(node: Node) -> str:
 
 
 def name_text(name: str) -> str:
-    """``%add.3``, cut where it is long."""
+    """``%add.3``, cut to :data:`MAX_NAME` characters, of which ``%`` is one."""
     return short(f"%{name}", MAX_NAME)
 
 

@@ -32,7 +32,7 @@ class _Graph:
 
 
 def layered(widths: Sequence[float], heights: Sequence[float], edges: Sequence[tuple[int, int]]) -> Placed:
-    """Place boxes of the given sizes, sources above targets. Edges of a cycle that would point up are turned for the layout only.
+    """Place boxes of the given sizes, sources above targets. Edges of a cycle that would point up are reversed for the layout only.
 
     >>> placed = layered([10, 10], [5, 5], [(0, 1)])
     >>> placed.y[0] < placed.y[1]
@@ -64,7 +64,7 @@ def layered(widths: Sequence[float], heights: Sequence[float], edges: Sequence[t
 
 
 def _acyclic(n: int, edges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The edges with those turned that close a cycle in a walk from the first box on."""
+    """The edges; those that close a cycle in a depth-first search from the first box on are reversed."""
     out: list[list[int]] = [[] for _ in range(n)]
     for number, (a, _) in enumerate(edges):
         out[a].append(number)
@@ -156,7 +156,7 @@ def _order(graph: _Graph, rows: list[list[int]]) -> None:
 
 
 def _sweeps(graph: _Graph, rows: list[list[int]], sweeps: int, at: list[float]) -> Iterator[tuple[list[int], dict[int, float]]]:
-    """Each row, down and up in turn, with the mean place of the neighbours of its nodes in the row before. ``at`` changes meanwhile."""
+    """Each row, in sweeps down and up, with the mean place of each node's neighbours in the row before. ``at`` changes in between."""
     for sweep in range(sweeps):
         down = sweep % 2 == 0
         near = graph.up if down else graph.down

@@ -13,7 +13,7 @@ from irscope.source import Finding
 MAX_LINES = 3
 """Kinds of findings that are named in one box."""
 MAX_TOLD = 6
-"""Findings of one box that are shown whole where the reader points at it."""
+"""Findings of one box, and edges of one line, that its tooltip shows in full."""
 
 
 class Marks:

@@ -30,7 +30,7 @@ FEWEST = 14
 SPARSE = 12
 """With fewer boxes there may be room for one more open section."""
 LARGE = 20_000
-"""Of a graph of more nodes, that is not tried: a drawing takes a quarter of a second for a hundred thousand."""
+"""For a graph of more nodes, that is not tried: a drawing of a hundred thousand nodes takes a quarter of a second."""
 MAX_INPUTS = 3
 """Lines of a box for what is written into it."""
 
@@ -96,7 +96,7 @@ def _join(view: Drawing, caller: Box | None, part: Drawing, title: str) -> None:
 
 
 def _hot_loop(graph: Graph, found: Highlights) -> tuple[Node | None, Graph | None]:
-    """The loop of a graph in whose body the costliest kernel is, and that body."""
+    """The loop of a graph that has the costliest kernel directly in its body, and that body; None for both where there is no such loop."""
     body = found.kernels[0].graph if found.kernels else graph
     caller = next((node for node in graph.nodes if body in node.bodies and not is_fusion(node)), None) if body is not graph else None
     return caller, body if caller is not None else None
@@ -183,10 +183,10 @@ class _Overview:
         return box
 
     def _map_copies(self) -> None:
-        """Draw the nodes of the other copies of open sections as those of the first, and remember of each node in which copies it is."""
+        """Map the nodes of further copies of open sections to the boxes of the first, and record in which copies each node is."""
         kinds = self.survey.kinds(self.graph)
         repeated = [section for section in self.outline.root.walk() if section in self.opened and section.times > 1]
-        for section in reversed(repeated):  # what is in a copy first
+        for section in reversed(repeated):  # inner sections first
             for node in first_copy(section):
                 self.copies_of[node.index] = self._in_copy(section, 0, self.copies_of[node.index])
             for number, node, drawn in further_copies(section, kinds):
@@ -240,7 +240,7 @@ class _Overview:
         plan = self.options.plan
         found: list[tuple[Node, StoredEdge | None]] = []
         stack = [(node, plan.stored(node, reader))]
-        seen: set[tuple[int, int]] = set()  # tuples that nest may hold the same one often
+        seen: set[tuple[int, int]] = set()  # nested tuples may hold one tuple many times
         while stack:
             top, stored = stack.pop()
             if (top.index, id(stored)) in seen:

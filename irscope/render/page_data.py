@@ -115,19 +115,19 @@ class _Maker:
         return self.ops[name][0]
 
     def _inputs(self, node: Node, folds: list[Fold]) -> list[int]:
-        """The words that are written into the box of a node: constants and parameters that are not drawn."""
+        """The numbers of the texts in the box of a node: constants and parameters that are not drawn."""
         if folds[node.index] is not Fold.BOX:
             return []
         texts = (text_of(o) for o in dict.fromkeys(node.operands) if folds[o.index] is Fold.TEXT)
         return [self.texts.number(text) for text in texts if text]
 
     def _sections(self, graph: Graph, folds: list[Fold]) -> tuple[list[list[object]], list[int], dict[str, int], list[int]]:
-        """The outline of a graph as rows, which row each node stands in, and for a node of a folded copy the node that is drawn for it.
+        """The outline of a graph as rows, the row of each node, and for a node of a folded copy the node that is drawn for it (-1: none).
 
-        The last are the rows that are open at first; none leaves the choice to the page.
+        The last list has the rows that are open at first; where it is empty, the page chooses.
 
         A row is (title, row of the parent, copies, nodes, FLOPs, bytes, main operators, whether a cost is unknown); a parent
-        stands before its children.
+        comes before its children.
         """
         survey = self.survey
         if graph not in survey.costs.graphs or graph in survey.calls.scalar:
@@ -186,7 +186,7 @@ _DULL = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitca
 
 
 def _map_copies(section: Section, kinds: list[int], same_as: dict[str, int]) -> None:
-    """Pair the nodes of each further copy with those of the first; what has no counterpart (a constant of one copy) is not drawn."""
+    """Pair the nodes of each further copy with those of the first; -1 for one without a counterpart (a constant of one copy)."""
     drawn = set(first_copy(section))
     for _, node, same in further_copies(section, kinds):
         if node not in drawn:

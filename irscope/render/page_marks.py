@@ -13,7 +13,7 @@ from irscope.source import Finding
 
 
 class PageMarks:
-    """The marks of a module. A node in a body is marked in the body, and in every graph that calls it."""
+    """The marks of a module. A node in a body is marked in the body, and at the first caller of the body, of that caller's graph, ..."""
 
     def __init__(self, survey: Survey, found: Highlights, findings: Sequence[Finding]) -> None:
         self.survey = survey

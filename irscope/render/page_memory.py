@@ -15,12 +15,15 @@ from irscope.graph import Graph
 from irscope.ops.module_attributes import HloModule
 
 PROPOSED = 8
-"""So many changes that lower the peak are listed."""
+"""How many changes that lower the peak are listed."""
 
 
 def memory_data(survey: Survey, oom: Mapping[str, object] | None = None) -> dict[str, object]:
-    """The data of ``page/memory.js``: a record for each graph that has temporaries, by name, and the buffers of an error: its ``title``,
-    ``notes``, and ``rows`` of bytes, value, type, how it was found, scope and source."""
+    """The data of ``page/memory.js``: a record for each graph that has temporaries, by name.
+
+    ``oom`` has the buffers of an out-of-memory error: its ``title``, ``notes``, and ``rows`` of bytes, value, type, how the value was
+    found, scope and source.
+    """
     graphs = {graph.name: _graph(survey, graph, life) for graph, life in survey.memory.graphs.items() if life.peak_at >= 0}
     return {"graphs": graphs, "scheduled": HloModule.of(survey.module).is_scheduled, "parameters": survey.parameter_bytes(), "oom": oom}
 

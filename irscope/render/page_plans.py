@@ -31,7 +31,7 @@ def _kernels(plan: KernelPlan, graph: Graph) -> dict[str, object] | None:
 
 
 def _row(edge: StoredEdge, home: dict[Node, int], texts: WordTable) -> list[object]:
-    """The ends are the indices of the nodes whose boxes are joined; the names are those of the verdict, where these are others."""
+    """A row of ``edges``. The ends are indices of nodes (-1: not in the text); the names are those in the verdict, if they differ."""
     verdict, producer, consumer = edge.verdict, edge.producer, edge.consumer
     graph = home.get(consumer, -1) if consumer is not None else -1
     ends: list[object] = [-1, -1, verdict.names]

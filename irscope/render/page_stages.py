@@ -49,7 +49,7 @@ def stage_data(stages: Sequence[PageStage]) -> tuple[list[list[object]], list[di
 
 
 def ends_that_fit(sizes: Sequence[int], most: int) -> list[int]:
-    """The numbers of the first and the last stages, as many as there is room for; the first and the very last are always there."""
+    """The indices of the stages to keep: the first, the last, and as many directly before the last as fit into ``most`` in all."""
     if not sizes:
         return []
     room, begin = most - sizes[0] - sizes[-1], len(sizes) - 1

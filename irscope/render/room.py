@@ -15,7 +15,7 @@ LETTER, MARGIN = 8, 44
 
 
 def screens_of(view: Drawing) -> float:
-    """How many screens a drawing fills, by the longest chain of boxes or by the widest rows, whichever are more."""
+    """How many screens a drawing fills, by the longest chain of boxes or by the widest rows, whichever is more."""
     bottoms = _bottoms(view)
     rows: dict[BoxFrame | None, Counter[int]] = defaultdict(Counter)
     for box in view.boxes:

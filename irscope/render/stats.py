@@ -13,13 +13,13 @@ from irscope.source.visible import json_text
 Record = Mapping[str, Any]
 _FIGURES: dict[str, Callable[[float], str]] = {
     "graphs": count, "nodes": count, "parameters": count, "parameter_bytes": bytes_, "flops": flops, "bytes": bytes_}
-"""The columns of numbers, and how they are written."""
+"""The keys of the columns of numbers, and the function that formats each."""
 WIDTHS = (6, 9, 6, 13, 11, 9)
-"""Of the columns of numbers."""
+"""Characters of the columns of numbers."""
 
 
 class Writer(ABC):
-    """Takes records one by one, of which it has written ``n``; ``failed`` counts those that are not ok."""
+    """Writes records one by one: ``n`` of them so far, of which ``failed`` are not ok."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.failed, self.n = stream, 0, 0
@@ -32,19 +32,19 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, record: Record) -> None:
-        """Write the record of number ``n``."""
+        """Write one record in the format; ``n`` others were written before it."""
 
     def end(self) -> None:  # noqa: B027 (not abstract: most formats need none)
-        """Write what comes after the last record: nothing."""
+        """Write what comes after the last record; by default nothing."""
 
 
 def _object(record: Record) -> str:
-    """The promised keys; what to do about an error is for people."""
+    """The promised keys as JSON. ``help`` is left out: it is for people."""
     return json_text(strict_json({key: value for key, value in record.items() if key != "help"}, ensure_ascii=False))
 
 
 class JsonLines(Writer):
-    """One object a line."""
+    """One object per line."""
 
     def write(self, record: Record) -> None:
         self.stream.write(_object(record) + "\n")
@@ -52,7 +52,7 @@ class JsonLines(Writer):
 
 
 class JsonList(Writer):
-    """A list of the objects, an object a line, so that it can be read as it grows and compared by line."""
+    """A list of the objects, one per line, so that it can be read as it grows and compared by line."""
 
     def write(self, record: Record) -> None:
         self.stream.write((",\n " if self.n else "[\n ") + _object(record))
@@ -62,7 +62,8 @@ class JsonList(Writer):
 
 
 class StatisticsTable(Writer):
-    """A row a file and a last row of sums. The columns are fixed, because the first row is printed before the last file is read."""
+    """One row per file, and a last row of sums if there are several. The columns are fixed, because the first row is printed before the
+    last file is read."""
 
     def __init__(self, stream: TextIO, paint: Paint) -> None:
         super().__init__(stream)
@@ -93,7 +94,7 @@ class StatisticsTable(Writer):
             self.stream.write(self.paint(self._row(f"{count(self.n)} files", self._sums), "bold") + "\n")
 
     def _help(self, record: Record) -> None:
-        """What to do about an error; of many files with the same one it is said below the first."""
+        """Write what to do about an error; where it is the same for many files, only below the first."""
         help = str(record.get("help", ""))
         if help and help not in self._helped:
             self._helped.add(help)

@@ -50,10 +50,10 @@ DARK = Theme("#0d1117", "#e6edf3", "#8b949e", "#8b949e", "#f0883e", "#161b22", "
 
 _ALARM = {"error": "#cf222e", "warning": "#e36209", "info": "#0969da"}
 UNKNOWN = ROOFLINE
-"""The palette whose colour of what is unknown scales have, too: it is far from all colours of a scale."""
+"""Scales take their colour for ``unknown`` from this palette: it is far from all colours of a scale."""
 _SCALES: dict[str, Callable[[Box], float | None]] = {
     "cost": lambda box: box.cost, "bytes": lambda box: box.bytes, "numbers": lambda box: box.number}
-"""The figure of a box by the meaning of colours that is a scale."""
+"""The modes in which colours are a scale, and the figure of a box that the colour shows."""
 MAX_GROUPS = 12
 """Kernels that a legend names."""
 
@@ -64,7 +64,7 @@ def class_colours(name: str, theme: Theme) -> Colours:
 
 
 def most_of(boxes: Sequence[Box], color_by: str) -> float:
-    """The largest figure of the boxes of a drawing, to which the colours of a scale are relative; 1 where none is positive."""
+    """The largest figure of the boxes, to which the colours of a scale are relative; 1 where none is positive or there is no scale."""
     figures = map(_SCALES[color_by], boxes) if color_by in _SCALES else ()
     return max((figure for figure in figures if figure is not None and figure > 0), default=1.0)
 
@@ -124,7 +124,7 @@ def legend(boxes: Sequence[Box], color_by: str, theme: Theme) -> list[tuple[str,
 
 
 def _has_unknown_figure(box: Box, color_by: str) -> bool:
-    """Whether nothing of the figure is known that the colour of a box shows."""
+    """Whether the figure that the colour of a box shows is entirely unknown."""
     return color_by in ("cost", "bytes") and box.is_open and not _SCALES[color_by](box)
 
 

@@ -21,7 +21,8 @@ SOURCED = 16
 
 @dataclass(slots=True)
 class _Row:
-    """A section, or an operator in one; ``hidden`` counts what is directly in it and not listed."""
+    """A section, an operator in one, or a count of ``more`` operators. Figures are multiplied by ``times``; ``hidden`` counts children that
+    are not listed."""
 
     section: Section
     prefix: str
@@ -35,9 +36,9 @@ def tree_lines(root: Section, paint: Paint, depth: int, max_rows: int, source: C
                operators: OperatorRows | None = None) -> Iterator[str]:
     """A header, and the tree down to ``depth`` levels and ``max_rows`` rows, breadth before depth.
 
-    The figures of a repeated section, and of what is in it, count all its copies. ``source`` gives the user's line that a section
-    comes from, shown where there is room; the summary has that of the whole. With ``operators`` the tree ends in the operators of the
-    sections that are open.
+    The figures of a repeated section, and of what is in it, count all its copies. ``source`` returns the user's line that a section
+    comes from, which is shown where there is room; not for the root, because the summary has that line. With ``operators`` the tree ends
+    in the operators of the sections that are open.
     """
     whole = estimate(root.flops, root.bytes) or 1.0
     header = _cells(paint, "nodes", "work", "traffic", "kernels", "share")

@@ -22,12 +22,12 @@ def cell(n: float) -> str:
 
 
 def bytes_(n: float, is_open: bool = False) -> str:
-    """``1.5 MiB``; of a figure that is open because a part of it is not known ``1.5 MiB+``, or ``?`` where nothing is."""
+    """``1.5 MiB``; if a part of the figure is unknown (``is_open``), ``1.5 MiB+``, or ``?`` where no part is known."""
     return _open(_scaled(n, 1024.0, _BINARY), n, is_open)
 
 
 def flops(n: float, is_open: bool = False) -> str:
-    """``4.1 GFLOP``; of a figure that is open ``4.1 GFLOP+`` or ``?``."""
+    """``4.1 GFLOP``; if ``is_open``, ``4.1 GFLOP+`` or ``?``, as for :func:`bytes_`."""
     return _open(_scaled(n, 1000.0, _DECIMAL, "FLOP"), n, is_open)
 
 
@@ -56,7 +56,7 @@ def plural(n: float, one: str, many: str = "") -> str:
 
 
 def some(names: Sequence[str], most: int) -> str:
-    """``a, b and 3 more``: the first names, and how many more there are."""
+    """``a, b and 3 more``: the first ``most`` names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

@@ -25,7 +25,7 @@ MANY = 40
 
 @dataclass(slots=True, eq=False)
 class BoxFrame:
-    """A frame around boxes: a fusion, a body, a scope, a stretch that repeats."""
+    """A frame around boxes: a kernel, the body of a fusion or loop, a section of an outline."""
 
     title: str
     parent: BoxFrame | None = None
@@ -133,14 +133,15 @@ def stub_crowds(view: Drawing) -> None:
 
 
 def count_inputs(view: Drawing, most: int) -> None:
-    """Count the inputs of each box from the line ``most`` on."""
+    """Limit the inputs of each box to ``most`` lines; where there are more, the last line says how many are left out."""
     for box in view.boxes:
         if len(box.inputs) > most:
             box.inputs[most - 1:] = [f"+{len(box.inputs) - most + 1} more"]
 
 
 def bundle(view: Drawing) -> None:
-    """Draw the many lines between two frames, or between a frame and a box, as the one of most bytes, with the number of values of all."""
+    """Replace more than MAX_LINES lines between two frames, or between a frame and a box, by the one of most bytes, which gets the values,
+    the bytes and the stored edges of all."""
     groups: dict[tuple[BoxFrame | Box, BoxFrame | Box], list[BoxLink]] = {}
     for link in view.links:
         groups.setdefault(_sides(link), []).append(link)

@@ -1,16 +1,16 @@
-"""Tables of the words of a page, in which each stands once."""
+"""Tables of the words of a page, each stored once."""
 from __future__ import annotations
 
 
 class WordTable:
-    """A table in which each word stands once; columns name it by its number."""
+    """A table that stores each word once; columns refer to a word by its number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     @property
     def words(self) -> list[str]:
-        """The words by their numbers."""
+        """The words in the order of their numbers, as a new list."""
         return list(self._numbers)
 
     def number(self, word: str) -> int:

@@ -66,7 +66,7 @@ def write_arrays(path: str, arrays: dict[str, Array], inputs: Collection[str] = 
 
 
 class _Forward(io.RawIOBase):
-    """Writes from front to back: zipfile would look for its place in a device such as /dev/null, which says 0 always."""
+    """Writes from front to back: zipfile would ask a device such as /dev/null for its position, which is always 0."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -87,7 +87,7 @@ def bits(array: Array) -> Array:
 
 
 class NamedArrays(Mapping[str, Any]):
-    """Arrays by ``names``, of which a look-up of a name alone makes none."""
+    """A mapping from ``names`` to arrays. Iteration, length and ``in`` use the names alone, and load no array."""
 
     names: Collection[str]
 
@@ -147,7 +147,7 @@ class Npz(NamedArrays):
 
 
 class Joined(NamedArrays):
-    """Arrays of several files as one mapping; the first of equal names wins. Unpacks each on access."""
+    """Arrays of several files as one mapping; of equal names, that of the first file counts. An array is loaded on access."""
 
     def __init__(self, parts: Sequence[Mapping[str, Array]]) -> None:
         self.names = self._owner = {name: part for part in reversed(parts) for name in part}
@@ -157,7 +157,7 @@ class Joined(NamedArrays):
 
 
 class Renamed(NamedArrays):
-    """Arrays under other names; those that ``names`` does not have keep theirs. Raises UserError where two get one name."""
+    """Arrays under the names to which ``names`` maps theirs; others keep their name. Raises UserError where two get one name."""
 
     def __init__(self, arrays: Mapping[str, Array], names: Mapping[str, str]) -> None:
         self._arrays = arrays

@@ -27,7 +27,7 @@ ZIP_MAGIC = b"PK\x03\x04"
 
 
 def path_of(what: object) -> str:
-    """The path that an argument is; empty for a text of several lines, and for all that is in memory."""
+    """An argument that is a path, as a string; empty for a text of several lines, and for anything else that is in memory."""
     if isinstance(what, os.PathLike):
         return str(os.fspath(what))
     return what if isinstance(what, str) and "\n" not in what else ""

@@ -1,9 +1,9 @@
-"""Numbers of things in words."""
+"""A number with its noun."""
 from __future__ import annotations
 
 
 def plural(n: float, one: str, many: str = "", figure: str = "") -> str:
-    """``1 node``, ``2 nodes``. ``figure`` is the number as it is written, where that is not as it is.
+    """``1 node``, ``2 nodes``. ``many`` is an irregular plural, ``figure`` the number as it is to be written (empty: as Python writes it).
 
     >>> plural(1, "more sum"), plural(3, "pass", "passes"), plural(1500, "edge", figure="1,500")
     ('1 more sum', '3 passes', '1,500 edges')

@@ -28,8 +28,8 @@ _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 def writing(path: str, inputs: Collection[str] = (), again: bool = False) -> Iterator[BinaryIO]:
     """Open a stream that writes a file. Raises UserError when ``path`` is one of ``inputs``, was read, or cannot be written.
 
-    It is checked before and after the content is written: further files may be read meanwhile. ``again``: the file may be one that was
-    read, and is updated.
+    ``path`` is checked before and after the content is written, because more files may be read in between. ``again``: the file may be one
+    that was read, and is updated.
     """
     if "\0" in path:
         raise UserError(f"{path!r} is not a file name: it contains a NUL character")
@@ -47,7 +47,7 @@ def writing(path: str, inputs: Collection[str] = (), again: bool = False) -> Ite
 
 
 def _opened(path: str) -> AbstractContextManager[BinaryIO]:
-    """The stream, by what ``path`` is."""
+    """The stream: a descriptor, a device or a pipe itself, and for a regular file one that replaces it when complete."""
     descriptor = _descriptor(path)
     if descriptor is not None:
         # Reopened, a redirected standard output would start at its beginning and overwrite earlier output.

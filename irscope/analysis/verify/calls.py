@@ -42,6 +42,7 @@ def _composite(node: Node, given: dict[str, str]) -> Iterator[GraphFault]:
 
 
 def _scheduling_name(metadata: str) -> str:
+    """The quoted scheduling name in the metadata of a node; empty if there is none."""
     found = re.search(r'scheduling_name="([^"]*)"', metadata)
     return found[1] if found is not None else ""
 

@@ -186,7 +186,7 @@ def _copy(node: Node) -> GraphFault | None:
 
 
 def _host_and_device(node: Node) -> tuple[TensorType, TensorType, int, int] | None:
-    """The types of operand and result, with their memory spaces, where one is in the host's memory and the other is not."""
+    """The types and memory spaces of operand and result, if one of the two is in the host's memory and the other is not; else None."""
     source, result = node.operands[0].type if node.operands else None, node.type
     if not isinstance(source, TensorType) or not isinstance(result, TensorType) or source.layout is None or result.layout is None:
         return None

@@ -109,7 +109,7 @@ def _arguments(node: Node, what: str, names: Sequence[str], wanted: Sequence[Typ
 
 
 def _count(node: Node, what: str, wanted: int, given: int) -> Iterator[GraphFault]:
-    """Another number of arguments than a function or operator takes."""
+    """A fault if a function or operator gets another number of arguments than it takes."""
     if wanted != given:
         yield GraphFault(node, f"{what} takes {wanted} argument{'s' if wanted != 1 else ''}, and gets {given}", about="type")
 

@@ -74,7 +74,7 @@ JaxObject = Lowered | Compiled | Traced | Jitted | Exported | KerasModel
 
 
 class _Jax(Protocol):
-    """What is asked of the jax that the user's program has imported."""
+    """The parts that are used of the jax that the user's program has imported."""
 
     jit: Callable[[Callable[..., object]], Jitted]
     ShapeDtypeStruct: Callable[[tuple[int, ...], str], object]

@@ -106,7 +106,7 @@ class _Compiler(Protocol):
 
 
 class _Torch(Protocol):
-    """What is asked of the torch that the user's program has imported."""
+    """The parts that are used of the torch that the user's program has imported."""
 
     export: _Export
     compiler: _Compiler
@@ -158,7 +158,7 @@ DOORS = (Door(ExportedProgram, _exported), Door(OptimizedModule, _compiled), Doo
 
 
 def _trace(function: Callable[..., object], arguments: Arguments) -> str:
-    """What torch logs of one call for TORCH_TRACE; its caches on disk are off, because it logs no stages of what it takes from them."""
+    """What torch logs for TORCH_TRACE during one call. Its caches on disk are off: torch logs no stages of code that comes from them."""
     with _recorded() as written, _without_caches():
         function(*arguments.args, **arguments.kwargs)
     return written.getvalue()
@@ -190,7 +190,7 @@ def _without_caches() -> AbstractContextManager[Any]:
 
 
 class StateValues(NamedArrays):
-    """The tensors of a state dict as arrays, by their paths; each becomes an array at its first use."""
+    """The tensors of a state dict as arrays, by their paths; a tensor is converted when it is accessed."""
 
     def __init__(self, state: Mapping[str, object]) -> None:
         self.names = self._state = {name: cast(_Tensor, value) for name, value in state.items() if hasattr(value, "numpy")}

@@ -76,7 +76,7 @@ def _dynamic_slice(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -
 
 
 def _dynamic_update_slice(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
-    """An update of the whole dimension sets its size too; of a shorter one, the valid elements are written."""
+    """An update of a whole dimension also sets its size. Of a shorter update, only the valid elements are written."""
     x, update, *starts = operands
     sizes = dict(x.sizes)
     partial: list[int] = []
@@ -106,7 +106,7 @@ def _as_scalars(w: GraphExpansion, rank: int, starts: Sequence[PaddedArray]) -> 
 
 
 def _gather(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
-    """A window over a whole dynamic dimension has its size; each valid index vector has a window."""
+    """A window over a whole dynamic dimension keeps its size. The dimensions over index vectors have the sizes of the indices."""
     x, indices = operands
     how, lengths = Indexed.of(node, x.type, indices.type), Gather.of(node).slice_sizes
     if how.vector in indices.sizes:

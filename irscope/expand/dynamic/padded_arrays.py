@@ -39,7 +39,7 @@ def leaves(tree: Tree) -> list[PaddedArray]:
 
 
 def rebuilt(type: Type, given: Iterator[PaddedArray]) -> Tree:
-    """The value of a type, built from its arrays in order."""
+    """Build a value of a type from its arrays, in order."""
 
     def join(_: Type, parts: list[Tree]) -> Tree:
         return parts
@@ -47,14 +47,14 @@ def rebuilt(type: Type, given: Iterator[PaddedArray]) -> Tree:
 
 
 def static(type: Type) -> Type:
-    """The type with each bounded dimension replaced by its bound; layouts are kept."""
+    """The type with each bounded dimension replaced by its bound, without a layout."""
     if not isinstance(type, TensorType):
         return type
     return TensorType(type.dtype, tuple(d.bound if isinstance(d, DynamicDim) and d.bound is not None else d for d in type.shape))
 
 
 def static_array(node: Node) -> TensorType:
-    """The static type of a node that is an array."""
+    """The static type of a node, which must be an array."""
     t = static(node.type)
     assert isinstance(t, TensorType)
     return t

@@ -217,7 +217,7 @@ def _flat(work: GraphExpansion, value: Tree, passed: set[Place]) -> Node:
 
 
 def _unflattened(work: GraphExpansion, whole: Node, type: Type, like: Tree, passed: set[Place]) -> Tree:
-    """The value in a flat tuple."""
+    """The value that a flat tuple holds; ``like`` is a value with as many arrays."""
     n = len(leaves(like))
     sizes: list[dict[int, Node]] = [{} for _ in range(n)]
     for i, (number, d) in enumerate(sorted(passed)):

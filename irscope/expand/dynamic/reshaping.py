@@ -104,7 +104,7 @@ def _dynamic_reshape(w: GraphExpansion, node: Node, operands: list[PaddedArray])
 
 
 def _moved(w: GraphExpansion, x: PaddedArray, shape: Sequence[int], sizes: dict[int, Node]) -> Node:
-    """Each position of the result takes the element of the same index among the valid ones of both sides."""
+    """Valid elements keep their row-major order: the n-th one of the result is the n-th one of the operand."""
     shape = tuple(shape)
     if not prod(shape) or not prod(x.shape):
         return w.full(shape, 0, x.type.dtype)

@@ -19,7 +19,7 @@ def rule_for(node: Node) -> Rule | None:
 
 
 def elementwise(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
-    """Operands of different sizes: size 1 is broadcast, else the smaller size is the result's."""
+    """Operands of different sizes: where one has size 1 it is broadcast, else the result has the smallest size."""
     t = static_array(node)
     nodes = [o.node for o in operands]
     sizes: dict[int, Node] = {}
@@ -60,7 +60,7 @@ def _repeated(w: GraphExpansion, x: Node, d: int) -> Node:
 
 
 def _batched(kept: int) -> Rule:
-    """Operators over the last ``kept`` dimensions, whose others are a batch."""
+    """The rule of operators over the last ``kept`` dimensions; the dimensions before them are a batch."""
     def rule(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
         sizes: dict[int, Node] = {}
         for operand in operands:
@@ -227,7 +227,7 @@ def _with_flags(module: Module, body: Graph) -> Graph:
     return made
 
 
-# ---- calls of XLA's own
+# ---- XLA's own custom calls
 
 def _custom_call(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     target = CustomCall.of(node).custom_call_target
@@ -253,4 +253,4 @@ RULES: dict[Op, Rule] = {
     hlo.dot: _dot, hlo.convolution: _convolution, hlo.sort: _sort, hlo.custom_call: _custom_call, hlo.cholesky: _batched(2),
     hlo.triangular_solve: _batched(2), hlo.fft: _fft, **movement.RULES, **reshaping.RULES,
 }
-"""By operator; all elementwise ones share a rule. The rules for data movement are in separate files."""
+"""The rules by operator; elementwise operators share :func:`elementwise`. The rules for data movement are in separate files."""

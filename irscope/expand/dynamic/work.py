@@ -40,7 +40,7 @@ class GraphExpansion(Tensors):
         return found if found is not None else self.number(held.shape[d])
 
     def known(self, size: Node) -> int | None:
-        """The value of a size that is constant in the text."""
+        """The value of a size that is a constant of the text, else None."""
         literal = Constant.of(size).known if size.op is hlo.constant else None
         return None if literal is None else int(literal.value())
 
@@ -102,7 +102,7 @@ class GraphExpansion(Tensors):
 
 
 Rule = Callable[[GraphExpansion, Node, list[PaddedArray]], Tree]
-"""The rule of an operator: builds it over operands of which some have dynamic sizes."""
+"""The rule of an operator: it builds the operator over operands, some of which have dynamic sizes."""
 
 
 def _tree(value: Value, sizes: Any) -> Tree:

@@ -137,7 +137,7 @@ class Interpreter(OnnxProgram):
         return [self.t.own(made)]
 
     def attributes(self, node: Node) -> dict[str, Any]:
-        """The attributes of a node, references to those of the function around it resolved."""
+        """The attributes of a node. References to attributes of the enclosing function are resolved."""
         found = {key: self.scope.get(value.name) if isinstance(value, Ref) else value for key, value in node.attrs.items()}
         return {key: value for key, value in found.items() if value is not None and key != "opset"}
 
@@ -163,7 +163,7 @@ class Interpreter(OnnxProgram):
         return built(found, self.t, self.attributes(node), values, (version, results))
 
     def _by_function(self, node: Node, found: Operator, values: Values, version: int) -> Values:
-        """An operator run through the function by which the standard defines it."""
+        """Run the function by which the standard defines an operator."""
         written = {a.name: value for a in found.attributes if (value := self.attributes(node).get(a.name)) is not None}
         bound = found.bound(written, version, 1)
         found.arranged(values)

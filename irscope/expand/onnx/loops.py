@@ -19,9 +19,9 @@ from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 UNROLLED = 16
-"""Loops of up to so many trips are unrolled."""
+"""Loops of at most this many trips are unrolled."""
 MAX_UNROLLED = 4096
-"""Loops that must be unrolled, because of what they carry, may have so many trips."""
+"""The most trips of a loop that must be unrolled because of the values that it carries."""
 Trip = Callable[[Node, list[Node]], tuple[Node | None, list[Node], list[Node]]]
 """The number of the trip and the state -> whether to go on (None: yes), the next state, and a row of each stacked result."""
 

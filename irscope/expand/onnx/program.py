@@ -1,4 +1,4 @@
-"""State shared by the constructs of an ONNX model during a run: the graph under construction, and the attributes of the function around."""
+"""State shared by the constructs of an ONNX model during a run: graph under construction, attributes of the enclosing function."""
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -14,7 +14,7 @@ from irscope.ops.faults import TypeFault
 from irscope.source import UserError
 
 Values = list[Any]
-"""Values of a run: nodes, lists of values (sequences), and None for what is left out."""
+"""Values of a run: nodes, lists of values (sequences), and None for optional values that are omitted."""
 Measure = Callable[[Graph], int]
 MAX_DEPTH = 100
 """Functions and bodies nested deeper than this are refused."""
@@ -49,7 +49,7 @@ class OnnxProgram(FramedProgram[FramedOnnx]):
         """Run a graph; its captures follow its own parameters. The results are those that it returns."""
 
     def _measured(self, measure: Measure, node: Node) -> int:
-        """The value of an integer scalar for the given inputs."""
+        """The value of an integer scalar for the given inputs. Raises TypeFault inside a loop or a branch."""
         if self.t.frame.outer is not None or not self.t.is_outermost(node):
             raise TypeFault("it depends on data inside of a loop or a branch")
         return self.size_from_inputs(node, measure)

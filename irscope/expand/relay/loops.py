@@ -135,7 +135,7 @@ class _Step:
 
 
 def _needed(branch: Node) -> set[Node]:
-    """The captures of the branch, and everything that they depend on."""
+    """The operands of the branch (its condition and its captures), and everything that they depend on."""
     found: set[Node] = set()
     stack = list(branch.operands)
     while stack:

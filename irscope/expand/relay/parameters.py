@@ -10,9 +10,9 @@ from irscope.ops import hlo
 from irscope.ops.sets import relay
 
 ROLES = frozenset(("weight", "kernel", "bias", "gamma", "beta", "moving_mean", "moving_var"))
-"""The operands, by TVM's names of them, that a model has learned."""
+"""TVM's names of the operands that a model has learned."""
 MOVES = relay("cast transpose reshape layout_transform expand_dims squeeze copy")
-"""Operators through which a parameter is still one."""
+"""Operators that only move or convert: their result still counts as the parameter."""
 
 
 def parameter_names(module: Module) -> list[str]:

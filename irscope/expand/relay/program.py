@@ -17,12 +17,12 @@ from irscope.graph import Graph, Module, Node
 from irscope.source import UserError
 
 Run = Steps
-"""A call under way: it yields other calls, is sent their values, and returns its own."""
+"""A call in progress: it yields other calls, is sent their values, and returns its own."""
 
 MAX_DEPTH = 5_000
-"""Calls nested deeper than this are a recursion that does not end."""
+"""Calls nested deeper than this count as a recursion that does not end."""
 MAX_NESTED = 100
-"""Conditionals nested deeper than this are taken for a recursion whose end only data know."""
+"""Conditionals nested deeper than this count as a recursion that ends depending on data."""
 
 
 class FramedRelay(Framed, Relay):

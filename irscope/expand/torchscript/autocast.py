@@ -63,7 +63,7 @@ class Autocast:
 
 @contextmanager
 def region(program: TorchProgram, device: str, dtype: int | None, enabled: bool) -> Iterator[None]:
-    """Run the operators within as autocast does; as outside of any region where it is not enabled."""
+    """Run the operators of the block as autocast does; where it is not enabled, as outside any region."""
     before = program.autocast
     on_cpu = device.startswith("cpu")
     kind = program.t.dtype_number(dtype, BF16 if on_cpu else F16)

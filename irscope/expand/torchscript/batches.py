@@ -112,7 +112,7 @@ def _spread(program: TorchProgram, value: BatchedRow, levels: tuple[int, ...], r
 
 
 def _aligned(program: TorchProgram, values: Sequence[object], levels: tuple[int, ...]) -> list[object]:
-    """The operands with as many dimensions each, those of the levels first."""
+    """The operands. A row becomes its whole, with the dimensions of all levels first, then as many as the operand of the highest rank."""
     t = program.t
     rank = max(t.rank(v.get()) if isinstance(v, Tensor) else t.rank(v.whole.get()) - len(v.levels)
                for v in values if isinstance(v, Tensor | BatchedRow))

@@ -102,8 +102,8 @@ def _elided(program: TorchProgram, node: Node, names: str) -> UserError:
 
 
 def _listed(program: TorchProgram, node: Node) -> list[Tensor]:
-    """The tensors of a list that the text elides: by its name and their places, else the parameters of the recurrent module that it is
-    of, by the state dict."""
+    """The tensors of a list that the text elides: given by the name of the list and their places, else the parameters of the recurrent
+    module that the list belongs to, from the state dict."""
     given = program.given
     if f"{node.name}.0" in given.constants:
         arrays = [given_constant(given.constants, name, UNKNOWN) for name in _places(node, given.constants)]
@@ -120,7 +120,7 @@ def _listed(program: TorchProgram, node: Node) -> list[Tensor]:
 
 
 def _places(node: Node, given: Container[str]) -> Iterator[str]:
-    """The names of the tensors of a list: its own with their places, as far as they are given."""
+    """The names of the given tensors of a list: its own name with 0, 1 and so on, up to the first that is not given."""
     return takewhile(given.__contains__, (f"{node.name}.{place}" for place in count()))
 
 

@@ -26,7 +26,7 @@ NODES = Handlers()
 
 
 def graph_of(program: TorchProgram, value: object) -> Graph:
-    """The graph that an operand is. Raises TypeFault where the text does not have it."""
+    """The graph that an operand names. Raises TypeFault where the text does not have it."""
     found = program.module.graphs.get(value.name) if isinstance(value, FunctionRef) else None
     if found is None:
         name = f" ({value.name})" if isinstance(value, FunctionRef) else ""
@@ -35,7 +35,7 @@ def graph_of(program: TorchProgram, value: object) -> Graph:
 
 
 def results(node: Node, values: Sequence[Any]) -> Any:
-    """What a node is: the list of the results of a graph, or the only one where the node is stated as a tensor."""
+    """The value of a node: the results of a graph as a list, or the only result where the text declares the node a tensor."""
     return values[0] if len(values) == 1 and isinstance(node.type, TensorType) else list(values)
 
 
@@ -66,7 +66,7 @@ def while_loop(program: TorchProgram, node: Node, values: list[Any]) -> object:
 
 
 def row(program: TorchProgram, x: Tensor, number: Any) -> Tensor:
-    """A row of a tensor; ``number`` is an int, or one that a loop counts."""
+    """A row of a tensor; ``number`` is an int, or a Scalar that a loop counts."""
     t, whole = program.t, x.get()
     shape = t.shape(whole)
     if isinstance(number, Scalar):

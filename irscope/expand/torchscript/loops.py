@@ -18,7 +18,7 @@ from irscope.graph.dtypes import PRED, S64
 from irscope.ops.faults import TypeFault
 
 MOST_RUNS = 50
-"""A body is run again while it is found to write, change or omit more values: the number of such values decreases."""
+"""The most runs of a body. It is run again while it writes, changes or omits values that the state of the loop does not have yet."""
 
 
 class Wider(Exception):
@@ -128,7 +128,7 @@ def _leaves(value: object) -> list[Any]:
 
 
 def _with_leaves(value: object, leaves: Sequence[object]) -> Any:
-    """The inverse; strings and objects stay."""
+    """The inverse of :func:`_leaves`: the value with other leaves. Strings and objects stay."""
     remaining = iter(leaves)
     return rebuild(value, [next(remaining) if isinstance(leaf, Tensor | Scalar | bool | int | float) else leaf for leaf in flatten(value)])
 
@@ -215,7 +215,7 @@ def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
 
 
 def _condition_body(program: TorchProgram, name: str, types: Sequence[Type], limit_at: int) -> Frame:
-    """``go and i < limit``."""
+    """The frame of the condition, ``go and i < limit``: its parameter has parts of these types."""
     t = program.t
     with t.body(name) as frame:
         parts = [t.own(frame.part(type)) for type in types]
@@ -224,7 +224,7 @@ def _condition_body(program: TorchProgram, name: str, types: Sequence[Type], lim
 
 
 def _check_state(before: Sequence[Node], after: Sequence[Node]) -> None:
-    """Check that a while loop returns the types that it takes."""
+    """Check that the body of a loop returns the types of the state that it takes. Raises TypeFault for another type."""
     for a, b in zip(after, before, strict=True):
         if str(a.type) != str(b.type):
             raise TypeFault(f"a loop whose end depends on data carries {b.type}, but its body returns {a.type}")

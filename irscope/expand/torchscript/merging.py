@@ -16,7 +16,7 @@ from irscope.formats.torchscript.abstract import UNINITIALIZED, Maybe, Scalar, T
 from irscope.ops.faults import TypeFault
 
 MISSING: Any = object()
-"""A way has no value here: any of the type of the other way's will do."""
+"""A way has no value here: any value of the other way's type will do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

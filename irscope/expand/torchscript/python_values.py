@@ -173,7 +173,7 @@ SAME = frozenset(("aten::detach", "aten::contiguous", "aten::to", "aten::cpu", "
 
 
 def _changing(method: Callable[..., object]) -> Callable[..., Any]:
-    """A method that changes a container, whose result is the container."""
+    """A function that changes a container by ``method`` and returns the container."""
     def change(container: Any, *values: object) -> Any:
         method(container, *values)
         return container
@@ -181,7 +181,7 @@ def _changing(method: Callable[..., object]) -> Callable[..., Any]:
 
 
 def _pop_item(values: dict[object, object]) -> object:
-    """torch takes the first one."""
+    """torch removes the first entry."""
     if not values:
         raise TypeFault("the dict is empty")
     key = next(iter(values))

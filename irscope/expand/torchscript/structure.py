@@ -41,7 +41,7 @@ def parts_in(value: object) -> Sequence[object] | None:
 
 
 def with_parts(whole: object, parts: list[Any]) -> object:
-    """A value like ``whole`` of other parts."""
+    """A value of the kind of ``whole`` with other parts, in the order of :func:`parts_in`."""
     if isinstance(whole, list | tuple):
         return type(whole)(parts)
     if isinstance(whole, dict):

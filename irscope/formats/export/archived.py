@@ -25,7 +25,7 @@ TOKEN = NamedType("token")
 
 
 class ArchivedGraphReader:
-    """Reads one graph and the graphs in it into a module."""
+    """Reads one graph of an archive, and its subgraphs, into a module."""
 
     def __init__(self, module: Module, targets: Targets, record: Record, depth: int = 0) -> None:
         if depth > DEEPEST:
@@ -35,11 +35,11 @@ class ArchivedGraphReader:
         self.arguments = Arguments(self.maker.names)
         self.types: dict[str, Type] = {}
         self.metadata: dict[Node, Record] = {}
-        """What the archive says of the nodes of this graph and those in it."""
+        """The metadata that the archive has for nodes of this graph and of its subgraphs."""
         self.bodies: dict[str, tuple[object, Graph]] = {}
 
     def read(self, name: str, inputs: list[str]) -> Graph:
-        """The graph; ``inputs`` name those of its inputs that are constants."""
+        """Add the graph to the module and return it. ``inputs`` has a name for each input that the record does not name: a constant."""
         record, maker = self.record, self.maker
         self._types()
         for i, value in enumerate(record.records("inputs")):
@@ -66,7 +66,7 @@ class ArchivedGraphReader:
         given = {self.arguments.name(value) for value in record.records("inputs")}
         for name in values.values:
             type = tensor_meta(values.record(name))
-            # Strides of results follow from those of the inputs; a text does not say them, and is the same program.
+            # Strides of results follow from those of the inputs. FX text omits them, and must give the same module.
             self.types[name] = type if name in given else replace(type, strides=None)
         for key, kind in (("sym_int_values", "int"), ("sym_bool_values", "bool"), ("sym_float_values", "float")):
             if not record.has(key):
@@ -119,7 +119,7 @@ class ArchivedGraphReader:
                     self.metadata[made] = record.record("metadata")
 
     def _name(self, record: Record, outputs: list[Record], target: str) -> str:
-        """The name that FX has for a node; archives before schema 8.8 have it in the names of single results alone."""
+        """The name of a node in FX. Archives before schema 8.8 have it only as the name of a single result; else the target gives it."""
         if record.has("name"):
             return record.text("name")
         if len(outputs) == 1 and (name := self.arguments.name(outputs[0])):
@@ -137,7 +137,7 @@ class ArchivedGraphReader:
         return bool(keywords) or not any(place < len(c.schema.arguments) and c.schema.arguments[place].name == named for c in found.choices)
 
     def _is_single(self, record: Record, outputs: list[Record], name: str) -> bool:
-        """Whether the node is its result itself, and not a list or tuple of results."""
+        """Whether the value of a node is its one result, not a list or tuple of results."""
         if not outputs:
             return True
         if len(outputs) > 1 or outputs[0].only() == "as_tensors":
@@ -148,7 +148,7 @@ class ArchivedGraphReader:
         return not given or given == name
 
     def _parts(self, node: Node, outputs: list[Record]) -> None:
-        """``getitem`` for each part of a result that is read, and the type of the whole."""
+        """Add a ``getitem`` for each element of the result that is used, and set the type of the node."""
         types: list[Type] = []
         listed = outputs[0].only() == "as_tensors" and len(outputs) == 1
         for i, output in enumerate(self._listed(outputs[0]) if listed else outputs):
@@ -163,7 +163,7 @@ class ArchivedGraphReader:
         node.type = TupleType(tuple(types))
 
     def _inner(self, node: Node, place: int, output: Record) -> Type:
-        """A list among the results: a ``getitem`` for the list, and one for each of its parts."""
+        """The type of a list among the results. Adds a ``getitem`` for the list and for each of its elements, unless all are unused."""
         listed = [(self.arguments.name(part), part) for part in self._listed(output)]
         whole: Type = TupleType(tuple(self._type(part, name) for name, part in listed))
         if any(name != f"{node.name}_unused_{place}_{i}" for i, (name, _) in enumerate(listed)):
@@ -182,7 +182,7 @@ class ArchivedGraphReader:
         return self.maker.call(name, GET_ITEM, [node, place], {}, type)
 
     def _subgraph(self, record: Record, bodies: list[Graph]) -> Node:
-        """``get_attr`` of a graph that a call is given."""
+        """The ``get_attr`` of a graph that is an argument of a call. The same graph is read once."""
         name, graph = record.text("name"), record.record("graph")
         known = self.bodies.get(name)
         if known is not None and known[0] == graph.values:

@@ -1,4 +1,4 @@
-"""The arguments of an archive's nodes: objects with one key, which says the kind of value; and what it says of tensors."""
+"""Reads the arguments of an archive's nodes, objects with one key for the kind of the value, and the metadata of tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ class Arguments:
         self.names = names
 
     def name(self, record: Record) -> str:
-        """The name of the value that an argument is; empty for a constant."""
+        """The name of the value that an argument refers to; empty for a constant."""
         kind = record.only()
         if kind in ("as_tensor", "as_custom_obj", "as_token"):
             return record.record(kind).text("name")
@@ -36,7 +36,7 @@ class Arguments:
         return ""
 
     def read(self, record: Record, depth: int = 0) -> Argument:
-        """The argument. Raises BadRecord for an unknown kind, and for a value that is not defined before."""
+        """Read an argument. Raises BadRecord for an unknown kind, and for a value that no earlier node defines."""
         kind = record.only()
         if depth > DEEPEST:
             raise BadRecord(f"{record.path[:80]}...: arguments are nested more than {DEEPEST} deep")
@@ -184,7 +184,7 @@ def _size(record: Record) -> Dim:
 
 
 def plain_dim(text: str) -> Dim:
-    """A size as a number where it is one."""
+    """A size: a number, or an open dimension with the text as its name."""
     return int(text) if text.isdecimal() and len(text) < 20 else DynamicDim(text)
 
 

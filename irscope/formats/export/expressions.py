@@ -15,7 +15,7 @@ NUMBERS = {"inf": float("inf"), "nan": float("nan"), "NoneType": None, "Ellipsis
 
 
 def parse(text: str, offset: int) -> list[ast.stmt]:
-    """The statements of a line. Raises SyntaxFault, at the place in the whole text, where it is not Python."""
+    """The statements of a line. Raises SyntaxFault, with an offset in the whole text, for a line that is not Python."""
     if text.count("(") + text.count("[") + text.count("-") > DEEPEST and nesting(text) > DEEPEST:
         raise SyntaxFault(offset, f"brackets are nested more than {DEEPEST} deep")
     try:
@@ -48,7 +48,7 @@ def dotted(node: ast.expr) -> str:
 
 
 class Expressions:
-    """Reads expressions among the names of one graph. ``at`` is the place of the statement in the text."""
+    """Reads expressions over the names of one graph. ``at`` is the offset of the statement in the text."""
 
     def __init__(self, maker: GraphMaker) -> None:
         self.maker = maker
@@ -60,7 +60,7 @@ class Expressions:
         return SyntaxFault(self.at + (getattr(node, "col_offset", 0) if first_line else 0), message, help, length)
 
     def argument(self, node: ast.expr, depth: int = 0) -> Argument:
-        """The argument that an expression is. Raises SyntaxFault for an undefined name, and for what FX does not write."""
+        """The argument that an expression stands for. Raises SyntaxFault for an undefined name, and for a form that FX does not write."""
         if isinstance(node, ast.Constant):
             return self._constant(node)
         if isinstance(node, ast.Name):

@@ -39,7 +39,7 @@ class Listing:
         self.returned = False
 
     def read(self, text: str, at: int) -> None:
-        """Read one line. Raises SyntaxFault for what is none of a listing."""
+        """Read one line. Raises SyntaxFault for a line that no listing has."""
         if text.startswith("return"):
             found = RETURN.match(text)
             inside = found["value"] if found is not None else "None"
@@ -95,13 +95,13 @@ class Listing:
 
 
 class _Arguments:
-    """A parser of what FX writes between the brackets of a call; ``value`` looks up a name."""
+    """Parses what FX writes between the parentheses of a call. ``value`` looks up a name; with ``names_are_bare``, names have no ``%``."""
 
     def __init__(self, text: str, offset: int, value: Callable[[str, int], Node], names_are_bare: bool = False) -> None:
         self.text, self.offset, self.value, self.at, self.names_are_bare = text, offset, value, 0, names_are_bare
 
     def whole(self) -> Argument:
-        """The argument that the whole text is."""
+        """The argument that the whole text stands for."""
         found = self._argument(0)
         if self.at < len(self.text):
             raise self._fault(f"the end of the argument is expected, but here is {self.text[self.at:self.at + 20]!r}")
@@ -191,7 +191,7 @@ class _Arguments:
 
 
 def constant(word: str) -> Argument:
-    """The constant that a word is: a number, a name of torch's, else a text."""
+    """The constant that a word stands for: a number, a name from torch, else a string."""
     if word in WORDS:
         return WORDS[word]
     head, _, last = word.rpartition(".")
@@ -209,7 +209,7 @@ def constant(word: str) -> Argument:
 
 
 def _equation(arguments: list[Argument]) -> list[Argument]:
-    """The arguments of einsum: the commas and blanks of its equation split it in several texts."""
+    """The arguments of einsum, with the equation joined again: its commas split it into several strings."""
     texts = 0
     while texts < len(arguments) and isinstance(arguments[texts], str):
         texts += 1

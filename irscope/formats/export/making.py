@@ -5,7 +5,7 @@
         %view.1 = prim::ListConstruct(%view.1.0, %n)
         %view = aten::view(%x, %view.1)
 
-All analyses of TorchScript read these graphs then. What was passed by keyword stands in the :class:`Call
+So all analyses of TorchScript read these graphs. The names of keyword arguments are in the :class:`Call
 <irscope.formats.torchscript.attributes.Call>` of the node.
 """
 from __future__ import annotations
@@ -24,7 +24,7 @@ from irscope.ops import hlo
 
 Plain = bool | int | float | complex | str | NamedConstant | None
 Argument = Union[Node, Plain, "list[Argument]", "dict[str, Argument]"]
-"""What a call is given: values, constants, lists (tuples too), and dictionaries."""
+"""An argument of a call: a value, a constant, a list (or tuple), or a dictionary."""
 
 KINDS: dict[type, NamedType] = {bool: NamedType("bool"), int: NamedType("int"), float: NamedType("float"), complex: NamedType("complex"),
                                 str: NamedType("str"), type(None): NamedType("NoneType")}
@@ -32,11 +32,11 @@ LISTS = {kind: NamedType(f"{type}[]") for kind, type in KINDS.items()}
 MIXED, DICT = NamedType("list"), NamedType("dict")
 GRAPH = NamedType("Graph")
 UNTYPED = NamedType("Any?")
-"""The type of an input that is no tensor, as far as a text says."""
+"""The type of an input for which the text states none."""
 
 
 def unused(base: str, is_taken: Callable[[str], bool]) -> str:
-    """``base``, or the first of ``base_1``, ``base_2``, ... that is free."""
+    """``base``, or the first of ``base_1``, ``base_2``, ... that is not taken."""
     name, number = base, 0
     while is_taken(name):
         number += 1

@@ -138,7 +138,7 @@ def _comment(line: SourceLine | None) -> str:
 
 
 def _names(graph: Graph) -> dict[Node, str]:
-    """Names that Python takes, each once."""
+    """A distinct Python identifier for each node that is printed."""
     names: dict[Node, str] = {}
     taken: set[str] = {"self"}
     for node in graph.nodes:

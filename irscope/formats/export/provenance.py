@@ -12,7 +12,7 @@ from irscope.graph import SourceLine
 
 FILE = re.compile(r"File: (?P<file>.+?):(?P<line>\d{1,9})(?: in (?P<function>[^,\n]+))?(?:, code: |$)")
 FARTHEST = 200_000
-"""In characters: a comment is looked for so far above a statement."""
+"""In characters: how far above a statement its comment is searched for."""
 
 
 class TextProvenance:

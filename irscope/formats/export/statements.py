@@ -29,12 +29,12 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 
 TAIL = re.compile(r";  \w+(?: = \w+)* = None$")
-"""What frees values after their last use; left out before Python's parser sees it, which is half of the time."""
+"""The assignments that free values after their last use. They are cut off before Python's parser runs, which halves its time."""
 
 
 @dataclass(slots=True)
 class Unresolved:
-    """An attribute of the module, which is a subgraph if a class of its name follows, and the calls that are given it."""
+    """An attribute of the module, which is a subgraph if a class of its name follows, and the calls that take it."""
 
     node: Node
     name: str
@@ -85,7 +85,7 @@ class Statements:
     # ------------------------------------------------------------------ statements
 
     def read(self, text: str, at: int) -> None:
-        """Read one line. Raises SyntaxFault for what is no statement of a graph."""
+        """Read one line. Raises SyntaxFault for a line that is no statement of a graph."""
         self.expressions.at = at
         if text.endswith(" = None"):
             text = TAIL.sub("", text)
@@ -140,7 +140,7 @@ class Statements:
 
     def _operator(self, name: str, type: Type, sign: ast.AST, parts: list[ast.expr], at: int) -> None:
         function = OPERATORS[sign.__class__]
-        # Of expressions within expressions each is a call of its own, which FX does not write.
+        # FX writes no nested expressions: each would be a call of its own.
         arguments = [self.expressions.argument(part) for part in parts]
         if function == "contains":
             arguments.reverse()

@@ -25,7 +25,7 @@ class NamedConstant:
 
 
 def named(name: str) -> NamedConstant | None:
-    """The constant that ``torch.NAME`` is, or None."""
+    """The constant ``torch.NAME``; None for a name that is no element type, layout or memory format."""
     for table, type in ((DTYPES, "ScalarType"), (LAYOUTS, "Layout"), (MEMORY_FORMATS, "MemoryFormat")):
         if name in table:
             return NamedConstant(table[name], type)

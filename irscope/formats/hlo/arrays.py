@@ -24,7 +24,7 @@ def array_of(text: str, type: Type) -> Any:
 
 
 def in_tuples(leaves: Iterator[object], type: Type) -> object:
-    """Values in the structure of a type."""
+    """``leaves`` in the structure of a type: nested tuples for tuple types, the next leaf for any other type."""
     if isinstance(type, TupleType):
         return tuple(in_tuples(leaves, element) for element in type.elements)
     return next(leaves)
@@ -77,7 +77,7 @@ def _integers(words: list[str], dtype: DType) -> Any:
 
 
 def narrow(raw: Array, dtype: DType) -> Array:
-    """Elements of less than a byte, from the low bits of one byte each."""
+    """An array of an element type of less than 8 bits, from the low bits of one uint8 for each element."""
     bits = raw & ((1 << dtype.bits) - 1)
     if dtype.is_integer:
         sign = (bits >> (dtype.bits - 1)) & 1 if dtype.kind == "int" else bits & 0

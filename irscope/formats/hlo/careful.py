@@ -132,7 +132,7 @@ def _whatever_operands(assembly: Assembly, cursor: Cursor) -> tuple[Node, ...]:
 
 
 def _up_to_parenthesis(cursor: Cursor, where: str) -> Iterator[None]:
-    """Step over tokens up to the parenthesis that closes an open one, and over that: the body of the loop sees each."""
+    """Step over the tokens up to and including the parenthesis that closes the open one; the body of the loop runs at each token."""
     depth = 1
     while depth:
         if cursor.kind == "end":

@@ -79,7 +79,7 @@ def _tuple(assembly: Assembly, node: Node) -> None:
 
 
 def _at_least(least: int, step: int, wanted: str) -> Check:
-    """A number of operands or more, in steps."""
+    """A check of the operand count: ``least``, or more by a multiple of ``step``."""
     def look(assembly: Assembly, node: Node) -> None:
         n = len(node.operands)
         _count(assembly, node, n >= least and (n - least) % step == 0, wanted)
@@ -90,7 +90,7 @@ _some = _at_least(1, 1, "at least one operand")
 
 
 def _gives(parts: str) -> Check:
-    """A tuple that is not empty."""
+    """A check that the result is a tuple with at least one element."""
     def look(assembly: Assembly, node: Node) -> None:
         if not isinstance(node.type, TupleType) or not node.type.elements:
             _tell(assembly, node, RESULT_TYPE, f"{node.op.name} gives a tuple {parts}, not {node.type}")
@@ -203,7 +203,7 @@ LOOKS: dict[str, Check] = {opcode: check for check, opcodes in (
     (_all_reduce, "all-reduce all-reduce-start reduce-scatter"),
     (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"), (_custom_call, "custom-call"), (_scan, "scan"),
 ) for opcode in opcodes.split()}
-"""The checks by opcode of instructions whose attributes do not already suffice."""
+"""The checks by opcode, of instructions that need more than the checks of their attributes."""
 
 
 def surely_right(opcode: str, attrs: Mapping[str, Any]) -> bool:

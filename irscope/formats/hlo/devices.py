@@ -111,12 +111,12 @@ def read_groups(cursor: Cursor) -> ReplicaGroups:
 
 
 def iota_text(reshape: Sequence[int], perm: Sequence[int]) -> str:
-    """``[4,2]T(1,0)``: the numbering of devices."""
+    """The numbering of devices as text: ``[4,2]T(1,0)``."""
     return f"[{_commas(reshape)}]" + (f"T({_commas(perm)})" if len(reshape) > 1 else "")
 
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """``[4,2]T(1,0)``: the numbering of the devices."""
+    """Step over ``[4,2]T(1,0)``, the numbering of devices; returns its sizes and their permutation."""
     reshape = _square(cursor, "the device numbering")
     if len(reshape) == 1:
         return reshape, (0,)
@@ -133,7 +133,7 @@ def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def int_lists(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
-    """``{{0,1},{2,3}}``."""
+    """Step over ``{{0,1},{2,3}}``."""
     cursor.expect("{", "before a list of lists", ATTRIBUTE_VALUE)
     if cursor.eat("}"):
         return ()
@@ -143,7 +143,7 @@ def int_lists(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
 
 
 def ints(cursor: Cursor) -> tuple[int, ...]:
-    """``{0,1}``."""
+    """Step over ``{0,1}``."""
     cursor.expect("{", "before a list of integers", ATTRIBUTE_VALUE)
     values = () if cursor.sees("}") else cursor.integers("an integer", ATTRIBUTE_VALUE)
     cursor.expect("}", "at the end of the list", ATTRIBUTE_VALUE)
@@ -151,7 +151,10 @@ def ints(cursor: Cursor) -> tuple[int, ...]:
 
 
 def read_alias(cursor: Cursor, what: str, form: str) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-    """``{0}: (1, {}``: an output, the number of an operand or a parameter, and the index in it; its parenthesis is left open."""
+    """Step over ``{0}: (1, {}``, but not over the closing parenthesis.
+
+    Returns the index of an output, the number of an operand or parameter, and an index in that. ``what`` and ``form`` are for messages.
+    """
     output = ints(cursor)
     cursor.expect(":", form, ATTRIBUTE_VALUE)
     cursor.expect("(", form, ATTRIBUTE_VALUE)

@@ -192,7 +192,7 @@ READERS: dict[str, Callable[[Cursor, TypeTable], object]] = {
     "bools": lambda cursor, types: bool_list(cursor), "layout": _layout, "aliases": lambda cursor, types: _aliases(cursor),
     "donors": lambda cursor, types: _donors(cursor),
 }
-"""The readers of attributes that are parsed, by their kinds."""
+"""The readers of the attributes that irscope parses, by kind; all others stay text."""
 
 
 def _recovery(cursor: Cursor) -> None:

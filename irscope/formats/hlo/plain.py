@@ -36,9 +36,9 @@ def is_plain(text: str, type: TensorType) -> bool:
 
 
 def is_nested(text: str, row: re.Pattern[str], outer: Sequence[int], fits: Callable[[str], bool]) -> bool:
-    """Whether the rows of a text are nested in brackets by the outer dimensions.
+    """Whether the rows of a text are nested in brackets as the outer dimensions say.
 
-    ``row`` finds a row in its brackets; each must be one that fits.
+    ``row`` matches a row with its brackets and captures the elements, and ``fits`` says whether those are valid.
     """
     rows = 0
     for m in row.finditer(text):

@@ -97,7 +97,7 @@ def _free(wanted: str, taken: set[str]) -> str:
 
 
 def ints_text(values: Iterable[int], between: str = ",") -> str:
-    """``{0,1}``."""
+    """Integers in braces: ``{0,1}``."""
     return "{" + between.join(map(str, values)) + "}"
 
 
@@ -110,7 +110,7 @@ def _typed_literal(literal: Literal) -> str:
 
 
 def braced(texts: Iterable[str], between: str = ",") -> str:
-    """``{a,b}``."""
+    """Texts in braces: ``{a,b}``."""
     return "{" + between.join(texts) + "}"
 
 

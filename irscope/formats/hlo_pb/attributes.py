@@ -14,7 +14,7 @@ from irscope.formats.hlo_pb.record import Record
 from irscope.formats.hlo_pb.shapes import shape_text
 
 FLOATS = ("F", "B", "C")
-"""How the words of element types begin that a comparison orders as floats by default."""
+"""The first letters of the element types that a comparison orders as floats by default."""
 
 
 class Instruction(NamedTuple):
@@ -27,7 +27,7 @@ class Instruction(NamedTuple):
 
 Writer = Callable[[Instruction], str | None]
 KEPT = ("dimensions", "lhs_contracting_dims", "rhs_contracting_dims", "replica_groups", "window", "operand_layout_constraints")
-"""Attributes that are written where they have no elements."""
+"""Attributes that are written even where they have no elements."""
 
 
 def attribute(name: str, kind: str, instruction: Instruction, required: bool) -> str | None:
@@ -38,7 +38,7 @@ def attribute(name: str, kind: str, instruction: Instruction, required: bool) ->
 
 
 def _plain(name: str, kind: str, record: Record, required: bool) -> str | None:
-    """A field that has the name of the attribute, but for the index of a tuple's element."""
+    """The text of the field with the name of the attribute; the field of ``index`` is ``tuple_index``."""
     field = "tuple_index" if name == "index" else name
     if field not in record.message.names or not (required or kind == "float" or field in record.values):
         return None
@@ -148,7 +148,7 @@ def _aliasing(one: Instruction) -> str | None:
 
 
 def _comparison(one: Instruction) -> str | None:
-    """The order of a comparison, where it is not that of the type of the operands."""
+    """The order of a comparison, where it is not the default for the type of the operands."""
     word = one.record.text("comparison_type")
     kind = one.operand_types[0] if one.operand_types else ""
     default = "FLOAT" if kind.startswith(FLOATS) else "SIGNED" if kind.startswith("S") else "UNSIGNED"
@@ -208,7 +208,7 @@ def _domain(one: Instruction) -> str | None:
 
 
 def _slice_sizes(one: Instruction) -> str | None:
-    """The sizes of the slices that a gather takes, or that a collective-permute moves: of that one list for all, cut by their rank."""
+    """The sizes of the slices that a gather takes or a collective-permute moves; the latter has one list, which is cut by the rank."""
     if one.record.text("opcode") == "gather":
         return ints_text(one.record.numbers("gather_slice_sizes"))
     shape = one.record.record("shape")

@@ -26,7 +26,7 @@ SHOWN = 1024
 """Constants of more elements are elided in the text, and their arrays are kept beside it."""
 OPCODE = re.compile(r"[a-z][a-z0-9\-]*")
 LOCAL = (1 << 32) - 1
-"""The bits of an id that are of the instruction; those above are of the computation, in newer releases."""
+"""The low bits of an id number the instruction; in newer releases the bits above number the computation."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Printed:
 
 
 def print_proto(module: Record) -> Printed:
-    """The text of a module. What does not fit together is left for the reader to report, or a fault."""
+    """The text of a module. The reader of the text reports inconsistencies that it can see; the others are ``faults``."""
     printed = Printed()
     computations = callees_first(module.records("computations"))
     names = _names(computations)
@@ -113,7 +113,7 @@ class _Computation:
         self.order = operands_first(scheduled if len(scheduled) == len(self.by_id) else list(self.by_id.values()), self.known)
 
     def known(self, number: int) -> int:
-        """The id of an instruction here: some releases write the part of it that is within the computation."""
+        """The id of an instruction in this computation; some releases write only the low bits."""
         if number in self.by_id:
             return number
         wide = (self.computation.number("id") << 32) | (number & LOCAL)
@@ -187,7 +187,7 @@ class _Computation:
         return f"{shape_text(one.record('literal').record('shape'))} {_text(*found)}"
 
     def _values(self, one: Record) -> tuple[Type, list[Array]] | None:
-        """The type and the arrays of a literal; None where it is missing or wrong."""
+        """The type and the arrays of a literal; None where it is missing, and where it is damaged, which is a fault."""
         if not one.has("literal"):
             return None
         try:

@@ -1,4 +1,4 @@
-"""The order of text: operands before their users, and computations before their callers. A proto of XLA's has it; others may not."""
+"""Sorts a proto into the order of HLO text: operands before users, callees before callers. XLA's protos are sorted; others may not be."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from irscope.source.budget import tick
 
 
 def operands_first(instructions: Sequence[Record], known: Callable[[int], int]) -> list[Record]:
-    """The instructions, each after its operands; as given where they are so. Those on a cycle stay where they are met first."""
+    """The instructions, each after its operands and control predecessors; sorted lists stay as they are. Cycles are broken."""
     after = {one.number("id"): [known(number) for number in (*one.numbers("operand_ids"), *one.numbers("control_predecessor_ids"))]
              for one in instructions}
     return _sorted({one.number("id"): one for one in instructions}, after)

@@ -33,7 +33,7 @@ TIMES = {
 }
 """The times of ``compilation_metrics``, in seconds, and what they are of."""
 MOST = 500
-"""So many graph breaks, recompilations and specialisations of one frame are kept: torch gives up long before."""
+"""The maximal number of graph breaks, recompilations and specialisations kept of one frame: torch gives up long before."""
 _PLACE = re.compile(r".+?:\d+")
 _REASON = re.compile(r"(?:Graph Break )?Reason: (.*)")
 _GUARD = re.compile(r"^[| ]*\+- ((?!RootGuardManager|GuardManager|DictGuardManager)[A-Z_]+(?:: .*)?)$", re.MULTILINE)

@@ -52,7 +52,7 @@ def scheduler_op(name: str) -> Op:
 
 @lru_cache(maxsize=4096)
 def extern_op(name: str) -> Op:
-    """The operator of calls of a kernel that Inductor did not generate, or whose loops are not read: its work is not known."""
+    """The operator of calls of an extern kernel, or of a generated kernel with loops that irscope does not read: its work is unknown."""
     return Op(name, INDUCTOR.name, kind=Kind.OPAQUE, effect=Effect.WRITES, known=False)
 
 

@@ -134,7 +134,7 @@ class _Reader:
         self.trace.records.append(TraceRecord(kind, fields, payload, compile_id, said, line.begin))
 
     def _name(self, pair: object, line: LogLine) -> None:
-        """``{"str": [text, number]}``."""
+        """Check a record ``{"str": [text, number]}``: the name of a file that stacks refer to by number."""
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], int)):
             self._damage(line.begin, "a name in the trace is no text with a number", max(1, len(line.text)))
 

@@ -24,7 +24,7 @@ from irscope.source import SourceText
 from irscope.source.budget import tick
 
 EXTERN = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantized.", "quantized.", "prims.")
-"""How names of kernels begin that Inductor did not generate."""
+"""The prefixes of the names of kernels that Inductor did not generate."""
 NO_KERNEL = ("torch.ops.inductor._alloc_from_pool", "torch.ops.inductor._reinterpret_tensor")
 IN_PLACE = frozenset(("copy_", "zero_", "fill_"))
 """Methods that output code calls on buffers."""
@@ -131,7 +131,7 @@ class OutputCode:
 
 
 def read_code(source: SourceText, faults: list[SyntaxFault]) -> OutputCode | None:
-    """The records of a text; None where it is no Python, with the fault."""
+    """The records of a text; None where it is not Python. Adds what is wrong to ``faults``."""
     try:
         tree = parse_module(source.text)
     except PythonFault as fault:

@@ -54,7 +54,7 @@ class Relay(Tensors):
         return [d for d in range(rank) if d not in given] if exclude else sorted(set(given))
 
     def flat_or_axis(self, x: Node, axis: int | None) -> tuple[Node, int]:
-        """The tensor and its dimension; without one, all elements in a row."""
+        """The tensor and an axis, counted from the front; for None the flattened tensor and 0."""
         return (self.reshape(x, (prod(self.shape(x)),)), 0) if axis is None else (x, self.axis(x, axis))
 
     def known(self, x: Node) -> Array | None:

@@ -62,7 +62,10 @@ class TokenCursor:
             raise self.fault(message or f"expected `{word}`, but here is {self.shown()}")
 
     def listed(self, close: str, comma: bool = False) -> Iterator[None]:
-        """Once for each item up to and including ``close``, with commas between them; a fault names the ``comma`` too."""
+        """Step over items between commas, up to and including ``close``: the body of the loop steps over each item.
+
+        A trailing comma is allowed. With ``comma``, the message for a missing ``close`` also names the comma.
+        """
         while not self.take(close):
             yield
             if not self.take(","):

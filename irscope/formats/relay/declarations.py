@@ -59,7 +59,7 @@ class RelayOperator:
 
 
 def split_schema(text: str) -> tuple[str, list[str], list[str]]:
-    """Name, operands and attributes of a schema, as text. ValueError for an invalid schema."""
+    """The name of a schema, and the texts of its operands and attributes. Raises ValueError for an invalid schema."""
     found = SCHEMA.match(text)
     if found is None:
         raise ValueError(f"{text!r} is not a schema")
@@ -69,7 +69,7 @@ def split_schema(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def parse_schema(text: str, default: str) -> tuple[str, tuple[DeclaredOperand, ...], tuple[DeclaredAttribute, ...]]:
-    """Name, operands and attributes of a schema; ``default`` is the class of operands without one. ValueError for an invalid schema."""
+    """Name, operands and attributes of a schema; ``default`` is the class of operands that state none. Raises ValueError."""
     name, operands, attributes = split_schema(text)
     return name, tuple(DeclaredOperand.of(part, default) for part in operands), tuple(DeclaredAttribute.of(part) for part in attributes)
 

@@ -107,7 +107,7 @@ def _tensors(type: Type) -> bool:
 
 
 def open_dimensions(types: Iterable[Type]) -> list[Dim]:
-    """The dimensions of tensors that have no number."""
+    """The open dimensions of all tensors in the types, with repeats."""
     return [d for t in types for leaf in t.leaves() if isinstance(leaf, TensorType) for d in leaf.shape if not isinstance(d, int)]
 
 

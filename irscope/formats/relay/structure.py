@@ -22,7 +22,7 @@ REF = declare(Op("ref", "relay", "A new reference to operand 0.", Kind.OPAQUE, E
 REF_READ = declare(Op("ref_read", "relay", "The value of a reference.", Kind.OPAQUE, Effect.READS))
 REF_WRITE = declare(Op("ref_write", "relay", "A reference gets another value.", Kind.OPAQUE, Effect.WRITES))
 OF_REFERENCES = {REF: 1, REF_READ: 1, REF_WRITE: 2}
-"""The number of operands of the operators on references."""
+"""The operators on references, with their numbers of operands."""
 LOWERED = declare(Op("primfn", "relay", "A function in a lower-level form, kept as text.", Kind.OPAQUE, Effect.CONTROL))
 
 STRUCTURAL = frozenset(("fn", "call", "global", "if", "match", "constructor", "field", "ref", "ref_read", "ref_write", "primfn"))

@@ -35,7 +35,7 @@ def function_type(types: TypeTable, cursor: Cursor) -> FunctionType:
 
 
 def take_function_type(types: TypeTable, cursor: Cursor, draft: Draft) -> None:
-    """Step over ``(T) -> T``, which gives a draft its types."""
+    """Step over ``(T) -> T`` and set the types of a draft."""
     at = cursor.at
     type = function_type(types, cursor)
     give_types(draft, at, type.params, results_of(type))
@@ -60,7 +60,7 @@ def _types_function(values: Values, cursor: Cursor, draft: Draft) -> None:
 
 
 def _list_step(given: Rule) -> Step:
-    """Types by a short rule."""
+    """A step that reads a list of types and applies a rule to it."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         at = _colon(cursor)
         given(draft, values.types.list(cursor), at)
@@ -68,7 +68,7 @@ def _list_step(given: Rule) -> Step:
 
 
 def _or_function(given: Rule) -> Step:
-    """Types by a short rule, or a function type where the types are not as the rule says."""
+    """A step that reads a function type, or else a list of types, to which it applies a rule."""
     def step(values: Values, cursor: Cursor, draft: Draft) -> None:
         at = _colon(cursor)
         if cursor.sees("("):
@@ -85,7 +85,7 @@ def _same(draft: Draft, types: tuple[Type, ...], at: int) -> None:
 
 
 def _compared(values: Values, cursor: Cursor, draft: Draft) -> None:
-    """A comparison's function type; printed without one, the result is of i1."""
+    """A comparison's function type, which must be present."""
     if not cursor.sees(":"):
         cursor.refuse("expected ':'")
     _types_function(values, cursor, draft)

@@ -17,7 +17,7 @@ from irscope.ops.attrs import Literal
 
 S64, I32, I64 = DTYPES["s64"], NamedType("i32"), NamedType("i64")
 COMMUTATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
-"""What ``reduce(...) applies`` takes."""
+"""The operations that ``reduce(...) applies`` can name."""
 
 
 def _value(read: Callable[[Values, Cursor], Attribute]) -> Callable[[str], Step]:
@@ -39,7 +39,7 @@ def _word(name: str) -> Step:
 
 
 def kind_of_words(name: str) -> str:
-    """The enumeration that the words of an attribute are of."""
+    """The enumeration of an attribute's words."""
     return name if name != "compare_type" else "comparison_type"
 
 

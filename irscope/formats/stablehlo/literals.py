@@ -18,7 +18,7 @@ from irscope.ops.attrs import Literal
 from irscope.source.budget import require
 
 SHORT = 60
-"""Literals of so many characters do not keep the whole text in memory."""
+"""Literals of at most this many characters do not keep the whole text in memory."""
 PLAIN = re.compile(r'dense<([^<>"\n]++)> : (tensor<[^<>"\n]++>)')
 """A constant as compilers print it, but for hexadecimal bytes and complex elements."""
 ROW = re.compile(r"\[([^\[\]]*+)\]")

@@ -152,7 +152,7 @@ class ParsedModule:
 
 
 def operations_of(items: Sequence[Operation | Node]) -> list[Operation]:
-    """Those that are no nodes."""
+    """The items that are operations, not nodes."""
     return [item for item in items if isinstance(item, Operation)]
 
 

@@ -38,7 +38,7 @@ class Argument(NamedTuple):
 
 
 def arguments(cursor: Cursor, types: TypeTable) -> list[Argument] | None:
-    """Step over ``(%a: T, %b: T loc(#loc1))``; None where the cursor has to."""
+    """Step over ``(%a: T, %b: T loc(#loc1))``; None where the cursor has to read it."""
     whole = ARGUMENTS.match(cursor.text, cursor.at, cursor.end)
     found = list(ARGUMENT.finditer(cursor.text, whole.start(), whole.end())) if whole is not None else []
     known = [type for m in found if (type := types.plain(m[2])) is not None]
@@ -49,7 +49,7 @@ def arguments(cursor: Cursor, types: TypeTable) -> list[Argument] | None:
 
 
 def results(cursor: Cursor, types: TypeTable) -> tuple[tuple[Type, ...], list[dict[str, Attribute]]] | None:
-    """Step over ``(T {name = "text"}, T)``; None where the cursor has to."""
+    """Step over ``(T {name = "text"}, T)``; None where the cursor has to read it."""
     whole = RESULTS.match(cursor.text, cursor.at, cursor.end)
     found = list(RESULT.finditer(cursor.text, whole.start(), whole.end())) if whole is not None else []
     known = tuple([type for m in found if (type := types.plain(m[1])) is not None])
@@ -60,7 +60,7 @@ def results(cursor: Cursor, types: TypeTable) -> tuple[tuple[Type, ...], list[di
 
 
 def pairs(cursor: Cursor) -> list[tuple[tuple[str, int], tuple[str, int]]] | None:
-    """Step over ``(%i = %a, %j = %b#1)``, names with their offsets; None where the cursor has to."""
+    """Step over ``(%i = %a, %j = %b#1)``, names with their offsets; None where the cursor has to read it."""
     whole = PAIRS.match(cursor.text, cursor.at, cursor.end)
     if whole is None:
         return None

@@ -155,7 +155,7 @@ class Templates:
         return self._made(written, *found, types.is_static, length) if found is not None else None
 
     def _types_of(self, written: Written, line: LineTypes) -> tuple[tuple[Type, ...], tuple[Type, ...]] | None:
-        """The types of operands and results that a line states; None for a form that has none, or another number of them."""
+        """The types of operands and results that a line states; None for a form that takes no list of types, or another number of them."""
         operands, listed, _ = line
         if operands is not None:
             return (operands, listed) if len(operands) == written.operands and written.types not in ("operands", "results") else None

@@ -244,7 +244,7 @@ class TypeTable:
         return self.keep(NamedType("!" + name))
 
     def _other(self, cursor: Cursor, begin: int) -> Type:
-        """A type that irscope has no more than the text of; the cursor is at its ``<``."""
+        """A type that irscope keeps as text; the cursor is at its ``<``."""
         cursor.balanced()
         text = cursor.text[begin:cursor.at].rstrip()
         return self.keep(NamedType(text))

@@ -1,4 +1,4 @@
-"""Reads operations in a pretty form that irscope has no declaration of: their operands, and their types where these can be found."""
+"""Reads operations in a pretty form that irscope does not declare: their operands, and their types where these can be found."""
 from __future__ import annotations
 
 from irscope.formats.faults import Refused

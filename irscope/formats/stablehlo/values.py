@@ -283,7 +283,7 @@ class Values:
 
 
 def _plain_ints(cursor: Cursor) -> Array | None:
-    """Step over ``[1, 2]`` as compilers print it; None where the cursor has to."""
+    """Step over ``[1, 2]`` as compilers print it; None where the cursor has to read it."""
     m = INTS.match(cursor.text, cursor.at, cursor.end)
     if m is None:
         return None
@@ -292,7 +292,7 @@ def _plain_ints(cursor: Cursor) -> Array | None:
 
 
 def ints_of(m: re.Match[str]) -> Array:
-    """The integers that :data:`INTS` has found."""
+    """The integers in a match of :data:`INTS`."""
     return Array(DTYPES["s64"], tuple(map(int, m[1].split(","))) if m[1] else ())
 
 

@@ -48,7 +48,7 @@ def sniff(text: str) -> float:
 
 
 def clean(text: str) -> Cleaned:
-    """The text without what was added around its lines."""
+    """The text without the prefixes, escapes and codes that logs, mails and HTML added."""
     if not any(mark in text for mark in ("\x1b", "\r", "\xa0", "\ufeff", "&gt;", "&quot;", "\\n")) and not _prefixed(text):
         return Cleaned(text)
     given, text = text, _unquote(text)
@@ -90,7 +90,7 @@ def _prefixed(text: str) -> bool:
 
 
 def _length_of(prefix: str, line: str) -> int:
-    """The length in a line of the prefix that the graph's first line has, ignoring numbers (times, counts)."""
+    """The length of the prefix that the line has in common with the graph's first line; digits (times, counts) may differ."""
     if not prefix:
         return 0
     if line.startswith(prefix):

@@ -12,7 +12,7 @@ PLACE = re.compile(r"(.*):(\d{1,9}):(\d{1,9})$")
 
 
 class TorchProvenance:
-    """The provenance in the line at a node's place, without a cache."""
+    """Reads the provenance of a node from the line at its place on every call; nothing is cached."""
 
     def __init__(self, text: str, cleaned: Cleaned) -> None:
         self._text = text

@@ -40,7 +40,7 @@ class TensorText:
             raise TypeFault("the text elides the values of this tensor")
         try:
             return np.asarray(_element(self.text[1:-1])) if self.text.startswith("{") else _printed_array(self.text)
-        except ValueError as fault:  # a text that is no number, or whose rows have different lengths
+        except ValueError as fault:  # a text that is not a number, or a wrong number of elements
             raise TypeFault(str(fault)) from None
 
 
@@ -53,7 +53,7 @@ class Opaque:
 
 @lru_cache(maxsize=50_000)
 def parse_value(text: str) -> Any:
-    """The Python value of an attribute's text; lists are tuples of the marker :class:`List`.
+    """The Python value of an attribute's text; a list becomes a :class:`List`, which is a tuple.
 
     ``True`` and ``1`` both represent booleans: the type of the node decides. Any other text becomes an :class:`Opaque`.
     """
@@ -115,7 +115,7 @@ def _braces(bare: str) -> object:
 
 
 def _colon(part: str) -> tuple[str, str] | None:
-    """Key and value of an entry of a dict."""
+    """The key and the value of an entry of a dict; None without a colon outside quotes."""
     quote = ""
     for at, c in enumerate(part):
         if quote:

@@ -133,7 +133,7 @@ class HloComputation(Rewriter[HloInstruction]):
         return self.make(hlo.broadcast, tensor_type(source.dtype, dims), (source,), {"dimensions": tuple(dimensions)}, at=at)
 
     def spread(self, scalar: HloInstruction, dims: Sequence[int]) -> HloInstruction:
-        """Broadcast a scalar to an array of ``dims``; returns it as it is if these are none, or its own."""
+        """Broadcast a scalar to an array of ``dims``; returns it as it is if it has these dimensions already."""
         return scalar if scalar.dims == tuple(dims) else self.broadcast(scalar, dims, ())
 
     def reshape(self, source: HloInstruction, dims: Sequence[int]) -> HloInstruction:

@@ -37,7 +37,7 @@ def _drop_unread(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _narrow(comparator: Graph, kept: list[int]) -> Graph:
-    """A comparator with only these parameters; it uses no other."""
+    """A copy of a comparator with only the parameters at the positions ``kept``, numbered in that order; it uses no other."""
     made = Graph(comparator.name, loc=comparator.loc)
     here: dict[Node, Node] = {}
     number_of = {comparator.params[place]: number for number, place in enumerate(kept)}
@@ -82,7 +82,7 @@ def order_sort(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
 
 def _widen(comparator: Graph) -> Graph:
-    """A comparator with two more parameters, which it does not use."""
+    """A copy of a comparator with two more parameters, which it does not use."""
     made = _narrow(comparator, list(range(len(comparator.params))))
     made.name = f"{comparator.name}.stable"
     for side in ("left", "right"):

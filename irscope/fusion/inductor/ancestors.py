@@ -52,7 +52,7 @@ class Ancestors:
     def _masks_of(self, kernel: Kernel) -> tuple[int, int]:
         """The operations of a kernel and those before them, as bit sets: bit n is the operation n before the kernel's last one.
 
-        A kernel is compared with many others, and asking for each pair of their operations takes as long as both have together, squared.
+        A kernel is compared with many others; testing each pair of their operations would take quadratic time.
         """
         members = earlier = 0
         for name in kernel.names:
@@ -62,4 +62,5 @@ class Ancestors:
         return members, earlier
 
     def _walked(self, goal: int, start: int) -> bool:
+        """Whether operation ``start`` depends on operation ``goal``, by a search; for those further apart than the window."""
         return goal in closure([start], lambda at: [need for need in self._needs[at] if need >= goal])

@@ -26,7 +26,7 @@ def written_out(program: Program, nodes: list[Node], alive: list[bool]) -> list[
 
 
 def _attention(program: Program, last: Node, alive: list[bool]) -> Unit | None:
-    """The attention that a product is the result of."""
+    """The attention that ends in the product ``last``; None if it is none."""
     chance = last.operands[0]
     if not _is_product(last, 2) or chance.op is not hlo.divide or not operators.is_of(chance, operators.SOFTMAX):
         return None
@@ -64,7 +64,7 @@ def _is_product(node: Node, contracted: int) -> bool:
 
 
 def _same_operator(node: Node) -> list[Node]:
-    """The primitives of one source operator that a node belongs to, without constants."""
+    """A node and the primitives of the same source operator that it is computed from, without constants."""
     def operands(inner: Node) -> list[Node]:
         return [o for o in inner.operands if o.origin and o.origin[0] is node.origin[0] and o.op is not hlo.constant]
 

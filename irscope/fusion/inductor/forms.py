@@ -93,7 +93,7 @@ def form_of(constant: int, terms: Iterable[tuple[Atom, int]]) -> Form:
 
 
 def with_atoms(form: Form, change: Callable[[Atom], Atom | None]) -> Form:
-    """The form with each atom changed, or left out where there is None for it; a quotient that stays one is changed inside."""
+    """The form with ``change`` applied to each digit and loaded number, also inside quotients; None drops the term."""
     terms = [(Part(with_atoms(atom.inner, change), atom.divisor, atom.modulus) if isinstance(atom, Part) else change(atom), coefficient)
              for atom, coefficient in form.terms]
     return form_of(form.constant, [(atom, coefficient) for atom, coefficient in terms if atom is not None])

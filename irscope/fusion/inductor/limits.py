@@ -16,7 +16,7 @@ class Limits:
     if it is read twice (``realize_reads_threshold``); ``accumulated``: a value with more reads is always realized
     (``realize_cpu_acc_reads_threshold``, ``_realize_acc_reads_threshold_default``); ``most_operations``: one with more operations is always
     realized (graph.py, ``run_node``); ``heavy``: operations whose result is realized if it is read twice (ir.py,
-    ``should_realize_on_reuse``; CPU only).
+    ``should_realize_on_reuse``).
     ``unrolled``: a reduction of fewer elements is unrolled (``unroll_reductions_threshold``); ``two_steps``: up to this many elements a
     variance is two sums, beyond it uses Welford's algorithm (``cpp.use_two_step_variance_threshold``); ``window``: a pooling window of more
     elements is a library call (lowering.py, ``avg_pool2d`` and ``max_pool2d``).

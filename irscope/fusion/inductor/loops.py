@@ -104,7 +104,7 @@ def _joins(form: Form, inner: int, outer: int, sizes: Sequence[int]) -> bool:
 
 
 def _joined(form: Form, inner: int, outer: int, size: int) -> Form:
-    """The form with two loops as one of ``size``."""
+    """The form after ``outer`` was merged into ``inner``, which then has ``size`` iterations."""
     def change(atom: Atom) -> Atom | None:
         if not isinstance(atom, Digit) or atom.variable not in (inner, outer):
             return atom

@@ -118,7 +118,7 @@ def _input(state: State, node: Node) -> Tensor:
 
 
 def _lies_as(buffer: Buffer, strides: tuple[int, ...]) -> bool:
-    """Whether a buffer has these strides, dimensions of size one ignored."""
+    """Whether a buffer has these strides, dimensions of size one ignored, or still has an open layout."""
     return buffer.strides is None or is_laid_out(buffer.shape, buffer.strides, strides)
 
 
@@ -132,7 +132,7 @@ def _repeat(state: State, node: Node, tensor: Tensor) -> None:
 
 
 def is_heavy(expression: Expression, limits: Limits) -> bool:
-    """Whether the expression has an operation that a CPU does not repeat."""
+    """Whether the expression has an operation that Inductor does not recompute on a CPU."""
     return any(not isinstance(step, str) and step.op in limits.heavy for step, _ in expression.steps)
 
 

@@ -10,6 +10,7 @@ from irscope.graph.walk import behind
 from irscope.ops import hlo
 
 LOOKED_THROUGH = hlo.named("reshape broadcast convert")
+"""Operators that :func:`seen_through` skips."""
 
 
 @dataclass(slots=True, eq=False)

@@ -22,7 +22,7 @@ RULES = {
 """Short names of the tests, by the words of the log or of the backend."""
 
 OF_A_LIBRARY = hlo.named("dot convolution")
-"""The name of a library call that computes several source operators."""
+"""A library call that computes several source operators is reported by the name of the operator with one of these."""
 
 
 class Reason(NamedTuple):

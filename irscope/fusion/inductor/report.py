@@ -115,5 +115,5 @@ def named(node: Node) -> str:
 
 
 def is_place(kernel: Kernel) -> bool:
-    """Whether a node is a concatenation that does nothing itself, or one of several results of a call."""
+    """Whether a kernel is a concatenation that does nothing itself, or extracts one of several results of a call."""
     return (kernel.extern and kernel.buffers[0].kind == "nop") or kernel.buffers[0].part

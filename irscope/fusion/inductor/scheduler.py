@@ -1,7 +1,7 @@
 """The scheduler: scores pairs of kernels and joins them, best first, in rounds, until nothing more can be joined.
 
-The tests are in the order of ``Scheduler._can_fuse`` (scheduler.py of torch 2.13), and their words are those of its log; refusals of a
-backend are not logged.
+The tests are in the order of ``Scheduler._can_fuse`` (scheduler.py of torch 2.13), and their words are those of its log; it does not log
+the refusals of the C++ backend.
 """
 from __future__ import annotations
 
@@ -216,12 +216,12 @@ class Scheduler:
         return {d: size_of(d, self.buffers) for d in {**kernel.reads, **kernel.writes}}
 
     def _reusable(self, kernel: Kernel) -> set[tuple[int, int]]:
-        """The bytes of an element and the elements of buffers that only this kernel reads."""
+        """For buffers that only this kernel reads, inputs excepted: the bytes of an element and the number of elements."""
         read = [self.buffers[d.buffer] for d in kernel.reads]
         return {(b.itemsize, prod(b.shape)) for b in read if b.kind != "input" and self.readers[b.name] == 1}
 
     def _unmatched(self, first: Kernel, second: Kernel) -> str:
-        """The dependence of the second on the first that does not match the first's writes (``can_fuse_vertical``)."""
+        """Why the dependences of the second do not match the writes of the first (``can_fuse_vertical``); empty if they do."""
         writes = [write for write in first.writes if isinstance(write, Access)]
         left = [need for need in second.needs
                 if not (isinstance(need, Access) and any(_reads_what_is_written(need, write) for write in writes))]
@@ -232,7 +232,7 @@ class Scheduler:
         return ""
 
     def _cycles(self, first: Kernel, second: Kernel) -> bool:
-        """Whether kernels joined since then make a path from one to the other."""
+        """Whether kernels that were joined since the test form a path between the two; if so, records the refusal."""
         if not (self._reaches(second, first) or self._reaches(first, second)):
             return False
         self._cyclic[first.buffers[-1].number, second.buffers[0].number] = len(self._refused)

@@ -39,7 +39,7 @@ def shape_of(node: Node) -> tuple[int, ...]:
 
 
 def traced_strides(graph: Graph, queries: Mapping[Node, Node] = MappingProxyType({})) -> list[tuple[int, ...]]:
-    """The strides of each node's result, by index; ``queries``: the queries of results of attention that the program writes out."""
+    """The strides of each node's result, by index. ``queries`` maps results of attention that the program writes out to the queries."""
     found: list[tuple[int, ...]] = []
     saved = _saved_layouts(graph)
     for node in graph.nodes:
@@ -86,7 +86,7 @@ def asks_for_copy(node: Node) -> bool:
 
 
 def seen_strides(node: Node, given: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """The strides of a node, those of a view before anything is copied; ``given`` are those of its operands."""
+    """The strides of a node's result; of a view, those before a copy that the program asks for. ``given``: the strides of its operands."""
     op, shape = node.op, shape_of(node)
     if op is hlo.reverse:
         return given[0]

@@ -78,7 +78,7 @@ def _places(program: Program, nodes: list[Node]) -> dict[Node, int]:
 
 
 def _kept_clones(program: Program, nodes: list[Node]) -> set[Node]:
-    """Views of which a training graph has a clone: a clone has no primitive, and the view is copied in its place.
+    """Views that a training graph clones: a clone has no primitive, so the view is copied in its place.
 
     PyTorch removes a clone of what is row-major already, unless two results would share memory then, or a result and an input
     (``remove_noop_ops`` of fx_passes/post_grad.py).

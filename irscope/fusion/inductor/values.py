@@ -60,7 +60,7 @@ class Buffer:
 
     ``kind`` is ``input``, ``extern`` (a library call), ``nop`` (memory that others write), ``pointwise``, ``reduction`` or ``scatter``.
     ``expression`` computes an element over ``shape`` and ``reduced``; ``reads`` are what an extern or nop reads as a whole. ``strides`` are
-    None while the layout is open. ``into`` is the buffer of which this one is a part, and the offset in it. ``shape`` are the sizes of
+    None while the layout is open. ``into`` is the buffer that contains this one, and the offset in it. ``shape`` are the sizes of
     the value, ``number`` the position among all operations. A scatter runs over ``iterated`` and writes to ``where``, by ``mode``.
     ``part`` marks one of several results of a call.
     """

@@ -22,8 +22,8 @@ class Replay:
     """The steps of one run on the graphs of a module.
 
     ``known`` are the instructions of the text that the log mentions, ``unknown`` the names in it that neither the text has nor the log
-    created. ``pairs``, ``producers`` and ``priorities`` say why instructions were not fused: by producer and consumer, by producer
-    alone, and by the times that XLA compared; the last reason counts.
+    created. ``pairs`` (by producer and consumer) and ``producers`` hold the last step that refused a fusion, ``priorities`` (by producer)
+    the last times that XLA compared.
     """
 
     def __init__(self, graphs: Sequence[Graph], steps: Sequence[LoggedStep]) -> None:

@@ -34,7 +34,7 @@ def fuse_copies(computation: Computation, device: Device) -> list[tuple[str, str
 
 
 def _computes_alike(body: Computation) -> bool:
-    """Whether everything that depends on a kernel's parameter is elementwise (or a bitcast), so that it may write where it reads."""
+    """Whether all that depends on a kernel's parameters is elementwise (but no copy), a bitcast or a tuple: it may write where it reads."""
     return all((i.is_elementwise and i.op is not hlo.copy) or i.op in (hlo.parameter, hlo.bitcast, hlo.tuple)
                for i in closure(body.params, lambda i: i.users))
 

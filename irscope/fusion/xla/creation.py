@@ -19,19 +19,19 @@ from irscope.ops import hlo
 
 REVERSED_NUMBERS = re.compile(r"(?:\d++\.)*+")
 LONGEST = 4_000
-"""Digits up to which Python converts numbers of any settings; no compiler counts as far."""
+"""The number of digits that Python converts under any setting; no compiler counts that far."""
 CALLED = re.compile(r"\bjit\(")
 KERNELS = ("gemm_fusion", "triton_softmax")
 MOVEMENT = frozenset((hlo.bitcast, hlo.transpose, hlo.copy, hlo.pad, hlo.slice, hlo.reduce))
-"""What layout assignment and the passes behind it make."""
+"""Operators that layout assignment and the passes after it create."""
 GAP, SMALL = 1.5, 4
-"""Between the numbers of two instructions of a program and of a pass is more than this factor, if so much is added to both."""
+"""A pass has replaced instructions if, with ``SMALL`` added, the next number of the program is at least ``GAP`` times theirs."""
 Stem: TypeAlias = tuple[str, int]
 """A name without its numbers, and how many there are."""
 Name: TypeAlias = tuple[Stem, tuple[int, ...]]
 """A stem and its numbers."""
 STEMS = 64
-"""So many stems are looked at for numbers that were free: those of most instructions."""
+"""The number of stems that are searched for free numbers: those with the most instructions."""
 
 
 class CreationStage(IntEnum):
@@ -45,7 +45,7 @@ class CreationStage(IntEnum):
 
 
 def by_age(computation: Computation, order: Sequence[Instruction]) -> list[Instruction]:
-    """A post-order of a computation as an order of age: by stage; within one, operands and lower numbers of the same stem first."""
+    """The instructions of a post-order, the oldest first: by stage; within one, operands and lower numbers of the same stem come first."""
     names = {instruction: _split(instruction.name) for instruction in order}
     scopes = {instruction: computation.scope(instruction.node) for instruction in order}
     stages = {instruction: CreationStage.LAID_OUT if _is_canonical_reduction(instruction, scopes)
@@ -55,7 +55,7 @@ def by_age(computation: Computation, order: Sequence[Instruction]) -> list[Instr
     before = _next_lower(order, names, stages)
 
     def older(one: Instruction) -> list[Instruction]:
-        """Those of its stage that an instruction comes behind."""
+        """The instructions of the same stage that come before ``one``: the next lower number of its stem, then its operands."""
         lower = [before[one]] if one in before else []
         return lower + [operand for operand in one.operands if stages.get(operand) is stages[one]]
 
@@ -115,7 +115,7 @@ def _numbered_later(order: Sequence[Instruction], names: dict[Instruction, Name]
 
 
 def _falling(order: Sequence[Instruction], names: dict[Instruction, Name]) -> set[Instruction]:
-    """The instructions, of those with these names, that are computed from one of the same stem and a higher number."""
+    """The instructions in ``names`` that are computed from one of the same stem with a higher number."""
     above: dict[Instruction, dict[Stem, tuple[int, ...]]] = {}
     found: set[Instruction] = set()
     for instruction in order:
@@ -134,7 +134,7 @@ def _falling(order: Sequence[Instruction], names: dict[Instruction, Name]) -> se
 
 def _next_lower(order: Sequence[Instruction], names: dict[Instruction, Name],
                 stages: dict[Instruction, CreationStage]) -> dict[Instruction, Instruction]:
-    """The instruction of the same stage and stem with the next lower number, of those that have one."""
+    """For each instruction the one of the same stage and stem with the next lower number, if there is one."""
     chains: dict[tuple[CreationStage, Stem], list[Instruction]] = {}
     for instruction in order:
         chains.setdefault((stages[instruction], names[instruction][0]), []).append(instruction)

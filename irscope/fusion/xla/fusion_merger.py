@@ -115,5 +115,5 @@ def _straight(parameter: Instruction) -> bool:
 
 
 def turns_most(kernel: Instruction) -> bool:
-    """``TransposesMostData``: whether the transposing instructions have together at least half as many elements as the kernel."""
+    """``TransposesMostData``: whether the transposing instructions together have at least half the elements of the kernel's result."""
     return sum(i.elements for i in kernel.fused_body.instructions if is_turning(i)) >= MOSTLY * kernel.elements

@@ -247,7 +247,7 @@ class CostModel:
     def before(self, producer: Instruction, fusion: Instruction) -> Before | None:
         """A kernel and its producer before fusion, for :meth:`after`; None if the fused kernel must be analysed again as a whole.
 
-        That is so if some cost is no integer, or if the producer computes something at separate indices.
+        This is the case if some cost is not an integer, or if the producer computes something at separate indices.
         """
         if fusion.kind == "triton" or producer.kind == "triton" or not producer.operands:
             return None

@@ -51,7 +51,7 @@ DEVICES: dict[str, Device] = {
 
 
 LEAST, MOST = 1e-3, 1e18
-"""What a number of a target text may be."""
+"""The range of the numbers of a target text."""
 
 
 def device_named(name: str | None) -> Device:

@@ -14,7 +14,7 @@ from irscope.ops import hlo
 
 
 class KernelEmitter(Enum):
-    """The kinds that matter for fusion."""
+    """The emitters that matter for fusion."""
 
     LOOP = "loop"
     REDUCTION = "reduction"
@@ -64,7 +64,7 @@ class FusedPair:
                 yield from part.body.params[part.operands.index(outer)].users
 
     def outer(self, source: Instruction) -> Instruction:
-        """The value outside of the kernel that a parameter refers to; any other value is itself."""
+        """The value outside of the kernel that a parameter refers to; returns a value from outside as it is."""
         for part in (self.consumer, self.producer):
             if part is not None and part.body is not None and source in part.body.instructions:
                 return part.operands[part.body.params.index(source)]
@@ -94,9 +94,9 @@ def _hero(whole: FusedPair, root: Instruction) -> Instruction:
 
 
 def _only_below(whole: FusedPair, start: Instruction, wanted: Callable[[Instruction], bool]) -> Instruction | None:
-    """The one instruction of the wanted kind that a root reaches through elementwise steps, unless other steps read one as well."""
+    """The only wanted instruction that ``start`` reaches through elementwise steps; None for several, or if other steps read it."""
     def below(step: Instruction) -> list[Instruction]:
-        numbers = range(len(step.operands)) if _is_intermediate(step, 3) else ()  # never of what is wanted
+        numbers = range(len(step.operands)) if _is_intermediate(step, 3) else ()  # what is wanted is no such step, and ends the search
         return [operand for number in numbers if (operand := whole.operand(step, number)) is not None]
 
     found = [i for i in closure([start], below) if wanted(i)]

@@ -108,7 +108,7 @@ def _contiguous(kernel: Instruction, wide: int) -> int:
 
 
 def _results(kernel: Instruction) -> int:
-    """Elements of the first result of a kernel; a variadic reduction counts all its results."""
+    """Elements of the first result of a kernel; of one of the results, if that is a variadic reduction."""
     first = kernel.results[0]
     return first.elements // max(1, sum(1 for _ in first.type.leaves()))
 

@@ -232,5 +232,5 @@ def _width(instruction: Instruction) -> int:
 
 
 def _buffers(instruction: Instruction) -> int:
-    """The arrays of a result, and one for the tuple of several."""
+    """The number of buffers of a result: one for each array, and one for the tuple of several."""
     return sum(1 for _ in instruction.type.leaves()) + (not instruction.is_array)

@@ -34,9 +34,9 @@ MAX_PARAMETERS = 4000
 """Bytes that the pointers of a kernel may take (``kMaxCudaParamSize``)."""
 POINTER = 8
 PARTS = frozenset((hlo.get_tuple_element,))
-"""A kernel and its user may have these between them (``LatestNonGteAncestor``) ..."""
+"""Operators that may be between a kernel and its user (``LatestNonGteAncestor``) ..."""
 SHAPES = PARTS | {hlo.bitcast}
-"""... and later also these (``LatestNonTrivialAncestor``)."""
+"""... and in later releases (``LatestNonTrivialAncestor``)."""
 
 
 def join_side_by_side(computation: Computation, release: SideBySide) -> list[tuple[str, str]]:
@@ -73,7 +73,7 @@ def _groups(consumer: Instruction, root: Instruction, sliced: bool, release: Sid
 
 
 def _together(kernels: list[Instruction], start: int, sliced: bool, release: SideBySide) -> int:
-    """How many kernels from one on fit together, at least one."""
+    """How many kernels, from the one at ``start`` on, fit together; at least one."""
     first = kernels[start]
     like = first.results
     limit = MAX_RESULTS_SLICED if sliced else release.results if first.op is hlo.fusion else MAX_RESULTS_PLAIN
@@ -92,7 +92,7 @@ def _together(kernels: list[Instruction], start: int, sliced: bool, release: Sid
 
 
 def only_read_by(kernel: Instruction, consumer: Instruction, root: Instruction, trivial: frozenset[Op] = PARTS) -> bool:
-    """``IsConsumerTheOnlyNonRootUser``: whether a kernel has no other user but the root of the computation."""
+    """``IsConsumerTheOnlyNonRootUser``: whether only ``consumer`` and the root use a kernel, directly or through ``trivial`` operators."""
     def passed_on(value: Instruction) -> list[Instruction]:
         return [user for user in value.users if user.op in trivial and user is not consumer]
 
@@ -121,7 +121,7 @@ def _is_small(kernel: Instruction, sliced: bool) -> bool:
 
 
 def _shares(kernel: Instruction, readers: Counter[Instruction], sliced: bool, release: SideBySide) -> bool:
-    """Whether another of the kernels reads the same parameter of the computation, or later also tuple element, where that matters."""
+    """Whether another of the kernels reads the same parameter (in later releases, or the same tuple element), where that matters."""
     if release.later and not sliced and kernel.results[0].op is not hlo.dynamic_update_slice:
         return False
     return any(readers[operand] > 1 and (operand.op is hlo.parameter or (release.later and operand.op in PARTS))

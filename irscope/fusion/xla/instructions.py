@@ -99,18 +99,18 @@ class Instruction(rewriter.RewrittenNode):
 
     @property
     def fused_body(self) -> Computation:
-        """The body of what is known to be a fusion."""
+        """The body of an instruction that is known to be a fusion."""
         assert self.body is not None
         return self.body
 
     @property
     def root(self) -> Instruction:
-        """The instruction that computes its value: that of a fusion's body, or itself."""
+        """The instruction that computes its value: the root of its body, or itself without one."""
         return self if self.body is None else self.body.root
 
     @property
     def results(self) -> list[Instruction]:
-        """The instructions that compute its results (``GetOutputsOfFusible``)."""
+        """The instructions that compute its results (``GetOutputsOfFusible``): the outputs of its body, or itself without one."""
         return [self] if self.body is None else self.body.outputs
 
     @property
@@ -362,7 +362,7 @@ def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | N
 
 
 def fuse_into(fusion: Instruction, source: Instruction) -> Instruction:
-    """Copy ``source``, an operand of ``fusion``, into its body; returns the copy.
+    """Copy ``source`` into the body of ``fusion``; returns the copy. If ``source`` is an operand of ``fusion``, the copy takes its place.
 
     XLA's ``CloneAndAppendInstructionIntoCalledComputation``: operands become parameters, one for each instruction outside.
     """

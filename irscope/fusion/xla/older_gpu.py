@@ -31,7 +31,7 @@ def run(computation: Computation, device: Device) -> Outcome:
         whole = merger.refusal(producer) if producer.body is not None and producer.users else None
         for consumer in producer.users:
             refusal = whole or second.refusals.get((producer.name, consumer))
-            if refusal is None and producer.body is None:  # it is not in a kernel that the merger made or changed
+            if refusal is None and producer.body is None:  # the second run has not tested a kernel that the merger made
                 refusal = rules.refusal(consumer, producer, consumer.operands.index(producer))
             if refusal is not None:
                 outcome.refusals[producer.name, consumer] = refusal

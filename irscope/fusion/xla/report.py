@@ -143,7 +143,7 @@ def _through(graph: Graph, part: Node, consumer: Node, kernels_of: KernelsOf, ou
 
 def refused_edge(graph: Graph, producer: Node, consumer: Node, fused: str, refusal: Refusal | None,
                  pair: tuple[Node, Node] | None = None) -> EdgeVerdict:
-    """A refusal, if any, in the compiler's words and in irscope's; ``pair`` are the instructions inside the two kernels, if known."""
+    """The verdict on an edge, with a refusal in XLA's words and irscope's; ``pair`` are the instructions inside the kernels, if known."""
     if refusal is None:
         return EdgeVerdict(graph, producer, consumer, fused)
     inside = pair or (producer, consumer)

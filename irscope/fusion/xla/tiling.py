@@ -25,7 +25,7 @@ from irscope.ops import hlo
 SHARE = 0.4
 """The share of a block's registers that a tile may use (``kFractionOfRegistersAvailableToStoreTile``)."""
 REGISTERS = 65536
-"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``): rows of 16,384 fit."""
+"""Registers of a block on compute capabilities 8.0 to 10.3 (``registers_per_block_limit``); with ``SHARE``, rows of 16,384 fit."""
 WARPS = ((512, 1), (1024, 2), (16384, 4))
 """Elements of the largest tile of a kernel, up to which this many warps compute it (``GetNumWarps``) ..."""
 MOST_WARPS = 8
@@ -48,7 +48,7 @@ DECISIVE = frozenset(("dimensions", "slice", "direction", "padding", "iota_dimen
 
 @dataclass(frozen=True, slots=True)
 class TimedTile:
-    """A tile, its number of warps, the number of blocks, and the total time in nanoseconds and work."""
+    """A tile, its number of warps, the number of blocks, and for all blocks the time in nanoseconds and the operations."""
 
     tile: Dims
     warps: int
@@ -155,9 +155,9 @@ class _Kernel:
         return kernel
 
     def fastest(self, tiles: list[Dims], warps: int = 0) -> TimedTile | None:
-        """The fastest of some tiles, with these warps or as many as XLA takes; the first of equal ones, None if no tile fits.
+        """The fastest of ``tiles``, the first of equal ones; None if none fits. With 0 ``warps``, each has the number that XLA chooses.
 
-        All are timed at once, as arrays with an element for each.
+        All are timed at once, as arrays with an element for each tile.
         """
         device, root = self.device, self.root
         sizes = np.array(tiles, dtype=np.int64).reshape(len(tiles), len(root.dims))

@@ -16,7 +16,7 @@ from irscope.source.plural import plural
 
 MAX_ROWS = 25
 PROPOSED = 5
-"""So many changes that lower the peak are listed."""
+"""The largest number of changes that lower the peak and are listed."""
 
 
 def audit(module: Module) -> Table:

@@ -25,11 +25,11 @@ from irscope.lint.regions import Surroundings
 from irscope.lint.view import ModuleView
 
 WHOLE = 150
-"""Operators up to which a trial plans all of a program; of larger ones it plans the kernels around the edge."""
+"""A trial plans all of a program of up to this many operators, and only the kernels around the edge in a larger one."""
 TIMES = 2
-"""Trials take at most so many times the plan of the program: measured, what they plan in parts takes up to a seventh more..."""
+"""Trials plan at most this many times the operators of the program: measured, planning in parts takes up to a seventh more..."""
 AT_LEAST = 1000
-"""...or so many, where it is small: about a third of a second of XLA's rewriting and fusion."""
+"""...or at least this many operators, in a small program: about a third of a second of XLA's rewriting and fusion."""
 LIBRARY_CALLS = ("library-call", "extern-kernel")
 """Rules that refuse an edge because one end is a call of a library."""
 OPTION = "compiler-option"
@@ -87,7 +87,7 @@ class Engine:
         return replace(found, fix=None, attempts=(*found.attempts, *failed)) if failed else found
 
     def answer(self, verdict: EdgeVerdict, reserve: float = 0.0) -> FixAnswer:
-        """What would have the edge of a verdict fused, or what was tried in vain. ``reserve``: the share of the budget to leave."""
+        """The change that makes the edge of a verdict fused, or the changes that failed. ``reserve``: a share of the budget to leave."""
         ends = self._ends(verdict)
         if ends is None:
             return FixAnswer(why_not=self._unnamed(verdict), compiler=self.compiler)
@@ -99,7 +99,7 @@ class Engine:
         return known
 
     def attempt(self, verdict: EdgeVerdict, key: str) -> ProvenFix | TrialOutcome | None:
-        """What becomes of one candidate; None where it does not apply, or is for other reasons of refusal."""
+        """The result of trying one candidate; None if it does not apply, or is meant for edges refused for other reasons."""
         edge = self.edge_of(verdict)
         one = next((one for one in proposals(edge) if one.candidate.key == key), None) if edge is not None else None
         return self._tried(edge, one) if edge is not None and one is not None else None
@@ -123,7 +123,7 @@ class Engine:
         return producer, consumer
 
     def _unnamed(self, verdict: EdgeVerdict) -> str:
-        """Why an edge that the text does not have is nothing that a change of the text is about."""
+        """Why no change of the text can address an edge that the text does not have."""
         ends = [written(node) for node in (verdict.producer, verdict.consumer)]
         known = [node for node in ends if node in self.home]
         if len(known) == 2 and known[0] is known[1]:
@@ -253,7 +253,7 @@ class Engine:
 
     @cached_property
     def framework(self) -> str:
-        """Whose terms a fix is put in: jax for XLA's texts, torch, relay."""
+        """The framework in the terms of which a fix is described: ``jax`` for XLA's texts, ``torch``, ``relay``."""
         name = self.view.module.dialect.module.lower()
         source = written(next((n for g in self.view.graphs for n in g.nodes), self.view.module.main().result()))
         dialect = source.op.dialect

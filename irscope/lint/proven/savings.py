@@ -16,7 +16,7 @@ def saving_words(saves: Saving) -> str:
 
 
 def addition_words(more: Saving) -> str:
-    """What is positive of a difference: ``18 kernels, 646 MiB more``."""
+    """The positive parts of a difference: ``18 kernels, 646 MiB more``."""
     parts = [plural(round(more.kernels), "kernel")] if more.kernels > 0 else []
     parts += [human_bytes(more.bytes)] if more.bytes > 0 else []
     return f"{', '.join(parts)} more" if parts else "its time is longer"

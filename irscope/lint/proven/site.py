@@ -1,4 +1,4 @@
-"""The refused edge for which a fix is looked for, with what candidates need to know of its surroundings."""
+"""The refused edge that a fix is searched for, with what candidates need to know about its surroundings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from irscope.graph import DTYPES, DType, Graph, Node, TensorType
 
 NEAR = 64
-"""Nodes above the consumer among which the producer is looked for, where the compiler made one edge of a path."""
+"""The largest number of nodes above the consumer that are searched for the producer, if the compiler merged a path into one edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedEdge:
-    """An edge that a policy does not fuse. ``users`` are those of the graph's nodes by index; ``stored`` the nodes that lie in memory.
+    """An edge that a policy does not fuse. ``users`` are those of the graph's nodes by index; ``stored`` the nodes with values in memory.
 
     ``rule`` is the short name of the rule that refused it, ``compiler`` the policy without its release.
     """

@@ -59,19 +59,19 @@ class Standing:
     us: float
 
     def less(self, after: Standing) -> Saving:
-        """What the plan after a change has less of."""
+        """What a change saves, given the plan after it."""
         return Saving(self.kernels - after.kernels, self.bytes - after.bytes, round(self.us - after.us, 3))
 
 
 def apply_edit(scope: TrialScope, edit: Edit | None) -> Module:
-    """A copy of the module, or of the part of it that is looked at, with an edit applied."""
+    """A copy of the module, or of the part of it in the scope, with an edit applied."""
     if scope.whole:
         return edited(scope.module, {scope.graph: edit})
     return with_graphs(scope.module, [built(scope.nodes, scope.results, edit, scope.graph.name)])
 
 
 def plan_changed(module: Module, policy: str, device: str | None) -> list[Plan]:
-    """The plans of a program that is not the text any more: through the rewriting of the policy's compiler, whatever the text shows."""
+    """The plans of a changed program, which the policy's compiler rewrites first, even where it would plan the text as it is."""
     chosen = policy_for(policy, module)
     if isinstance(chosen, FromSource):
         return chosen.plan_changed(module, device)

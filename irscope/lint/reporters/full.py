@@ -33,7 +33,7 @@ def write(report: Report) -> str:
 
 
 def _findings(file: FileReport, everything: bool) -> list[str]:
-    """What is wrong or costly in full, and the costliest facts in a line each. Equal findings, as layers have, are one."""
+    """Errors and costs in full, and the costliest facts in one line each. Equal findings, as in the layers of a model, are merged."""
     groups = [[finding] for finding in file.findings] if everything else alike(file.findings)
     shown = groups if everything else [group for group in groups if group[0].level is not Level.FACT]
     blocks = [_finding(group[0]) + _others(group) for group in shown]
@@ -82,7 +82,7 @@ def _us(findings: Sequence[Finding]) -> float:
 
 
 def _others(group: Sequence[Finding]) -> str:
-    """Where the same was found again, and what mending all of it would save."""
+    """The other places of the same finding, and what fixing all of them would save."""
     if len(group) == 1:
         return ""
     names = ", ".join(f"%{finding.node}" for finding in group[1 : 1 + LIKE])
@@ -92,7 +92,7 @@ def _others(group: Sequence[Finding]) -> str:
 
 
 def statistics(report: Report) -> str:
-    """A line a rule: how often it found something, in how many files, and what mending all of it would save."""
+    """One line for each rule: the number of its findings and of their files, and what fixing all of them would save."""
     lines = []
     for row in report.by_rule():
         saves = savings(row.saves)
@@ -132,7 +132,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> str:
-    """What was fused and what not: the unfused edges with their reasons, and an edge that was asked for whatever became of it."""
+    """The unfused edges with their reasons, or the edge that the user asked for, fused or not."""
     groups = [[edge] for edge in file.edges] if of_pair else folded(file.edges)
     if of_pair:
         lines = [f"{file.file}: what became of it under {policy}"]
@@ -156,7 +156,7 @@ def _edges(file: FileReport, policy: str, everything: bool, of_pair: bool) -> st
 
 
 def _edge(group: list[Edge], policy: str) -> list[str]:
-    """One edge, and how many are like it: the reason, the way out, what it costs and where it stands in the user's program."""
+    """One edge, and the number of edges like it: the reason, the fix, the cost, and the place in the user's program."""
     edge, verdict = group[0], group[0].verdict
     names = [f"%{name}" + (f" (made of %{origin})" if origin else "") for name, origin in zip(verdict.names, edge.origins, strict=True)]
     lines = [f"  {' -> '.join(names)}  fused: {verdict.fused}  ({verdict.graph.name})"]
@@ -208,7 +208,7 @@ ROWS = ("dispatches", "kernel launches", "memory traffic", "estimated time")
 
 
 def columns(worth: Stages) -> list[list[str]]:
-    """The table of what fusion is worth, row by row; the first row names the columns."""
+    """The table of the gain from fusion, row by row; the first row names the columns."""
     cells = [["", *(stage.name for stage in worth.stages)]]
     for number, name in enumerate(ROWS):
         row = [name]

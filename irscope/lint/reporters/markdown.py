@@ -12,12 +12,12 @@ from irscope.source.plural import plural
 from irscope.source.visible import one_line, visible
 
 MAX_ROWS = 100
-"""Findings in a table; nobody reads more, and GitHub cuts a summary at a megabyte."""
+"""The largest number of findings in a table: GitHub limits a summary to one megabyte."""
 SIGNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
 
 
 def write(report: Report) -> str:
-    """The verdict in one line, then a table a file; clean files are one line together."""
+    """The result in one line, then one table for each file; clean files share one line."""
     blocks = ["## irscope", f"{plural(len(report.files), 'file')}, {report.summary()}."]
     blocks += [one_line(visible(f"{line}.")) for line in report.chosen()]
     if report.statistics and report.findings():
@@ -78,7 +78,7 @@ def _edges(file: FileReport, policy: str, of_pair: bool) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of a stranger's file in a cell: no markup, no new column, no new row."""
+    """Text from an untrusted file, escaped for a cell: no markup, no new column, no new row."""
     text = visible(text)
     for sign in ("\\", "`", "*", "_", "[", "]", "|"):
         text = text.replace(sign, "\\" + sign)

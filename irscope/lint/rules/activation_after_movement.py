@@ -13,7 +13,7 @@ from irscope.lint.rules.reshape_or_transpose_between import ReshapeOrTransposeBe
 from irscope.ops import hlo
 
 BETWEEN = {hlo.convert: (hlo.convolution, hlo.dot), hlo.reshape: (hlo.convolution,), hlo.transpose: (hlo.convolution,)}
-"""What stands between, and after which operators: products of torch and TVM are reshaped as a matter of course, to merge dimensions."""
+"""The operators between, each with the products that it follows. A reshape of a dot does not count: it merges dimensions."""
 ACTIVATIONS = hlo.named("maximum minimum clamp tanh logistic erf exponential exponential-minus-one log-plus-one")
 STEPS = 8
 """The most operators of an activation before the one that identifies it."""

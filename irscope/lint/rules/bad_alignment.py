@@ -13,11 +13,11 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot
 
 UNIT = 64
-"""What padding aims at: a multiple of 64 suits every vector and matrix unit."""
+"""Padding aims at a multiple of this, which suits every vector and matrix unit."""
 MINIMUM = {64: 8, 32: 8, 16: 8, 8: 16}
-"""By bits of the element type: what a dimension must be a multiple of, lest the units run half empty."""
+"""By the bits of the element type: a dimension that is no multiple of this leaves a part of the units idle."""
 MOST = 0.12
-"""Padding that adds more than this share is no cure."""
+"""The largest share of a dimension that padding may add."""
 SMALLEST = 64
 
 

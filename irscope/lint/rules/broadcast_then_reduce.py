@@ -21,7 +21,7 @@ SAYS = {
     hlo.multiply: "raise to the number of factors",
 }
 WORTH = 1024
-"""Below so many elements the repeated sum costs nothing."""
+"""Below this number of elements the repeated sum costs nothing."""
 
 
 class BroadcastThenReduce(Rule):

@@ -10,7 +10,7 @@ from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Rule
 from irscope.ops.sets import hlo, relay
 
 MOVEMENT = hlo("reshape transpose broadcast slice reverse copy bitcast") | relay("reshape transpose reverse copy")
-"""Operators that give elements on as they are."""
+"""Operators that move elements and do not change them."""
 
 CASTS = hlo("convert") | relay("cast")
 

@@ -12,7 +12,7 @@ LISTED = 5
 """Operators that are named."""
 WORK = (Kind.ELEMENTWISE, Kind.REDUCTION, Kind.CONTRACTION)
 CASTS = frozenset(("convert", "bitcast-convert"))
-"""A literal that is converted is how frameworks write a number of another type."""
+"""Conversions do not count: frameworks write a number of another type as a converted literal."""
 
 
 class ConstantArithmetic(Rule):

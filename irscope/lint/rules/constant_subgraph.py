@@ -10,10 +10,10 @@ from irscope.ops import hlo
 GROWTH = 64 * 1024
 """A folded result larger than this makes the file grow too much for the time it saves, so that the finding is information."""
 FREE = MOVES | hlo.named("constant iota broadcast convert tuple get-tuple-element slice concatenate pad")
-"""Operators that are no work on constants: spelled out they would only be longer."""
+"""Operators that do no work on constants: a folded result would only be longer text."""
 HEAVY = (Kind.CONTRACTION, Kind.REDUCTION)
 WORTH = 4096
-"""Elements from which elementwise work is more than a speck."""
+"""The number of elements from which elementwise work counts."""
 
 
 class ConstantSubgraph(Rule):

@@ -8,7 +8,7 @@ from irscope.lint.torch_nodes import TURNS
 from irscope.ops import sets
 
 ORDERED = sets.torchscript("view reshape _unsafe_view flatten view_as reshape_as")
-"""Who joins axes that were turned apart needs the elements in order: the copy is made in any case."""
+"""Operators that may merge transposed axes: they need the elements in order, so that the copy is made in any case."""
 RETURNS = sets.hlo("tuple") | sets.torchscript("prim::TupleConstruct prim::ListConstruct")
 COPIES = sets.torchscript("contiguous clone")
 

@@ -10,7 +10,7 @@ from irscope.ops import hlo
 
 PRED = DTYPES["pred"]
 LARGEST = 32
-"""Operators of both ways together: more than these are not cheap."""
+"""The largest number of operators of both branches together that count as cheap."""
 CHEAP = hlo.named("parameter constant tuple get-tuple-element iota copy bitcast")
 
 _BRANCH = """

@@ -8,7 +8,7 @@ from irscope.ops import hlo
 from irscope.ops.module_attributes import Prepared
 
 CHEAP = hlo.named("constant iota tuple get-tuple-element broadcast parameter")
-"""What costs nothing where nobody uses it: parts of tuples that a loop or a library call gives beside what is wanted."""
+"""Operators that cost nothing if unused, such as further elements of the tuple that a loop or a library call returns."""
 LISTED = 5
 
 

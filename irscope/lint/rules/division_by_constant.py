@@ -12,7 +12,7 @@ from irscope.ops import hlo
 POWERS = {2.0: "x * x", 3.0: "x * x * x", 0.5: "sqrt(x)", -0.5: "rsqrt(x)", -1.0: "1 / x"}
 INVERSE = {hlo.log: hlo.exponential, hlo.exponential: hlo.log}
 WORTH = 1024
-"""Elements from which the arithmetic is worth a word."""
+"""The number of elements from which the arithmetic is reported."""
 
 
 class DivisionByConstant(Rule):

@@ -15,7 +15,7 @@ DOUBLE = {"f64": "f32", "c128": "c64"}
 """Double precision, and what it is in single."""
 CONVERSIONS = sets.hlo("convert") | sets.relay("cast") | sets.torchscript("to type_as double")
 PASSED = hlo.named("parameter get-tuple-element tuple")
-"""Values that begin elsewhere."""
+"""Operators that only pass on values from elsewhere."""
 LISTED = 3
 """Other beginnings that are named."""
 

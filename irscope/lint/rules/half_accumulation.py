@@ -10,7 +10,7 @@ from irscope.lint.rules.narrow_integer_sum import terms_of
 from irscope.ops import hlo
 
 LONG = 1024
-"""Terms from which a half-precision sum is worth a word: of 1024 equal terms, a bf16 sum (8 bits of mantissa) keeps the first 256."""
+"""The least number of terms of a sum that is reported: of 1024 equal terms, a bf16 sum (8 bits of mantissa) keeps the first 256."""
 
 SUMS = hlo.named("reduce dot convolution")
 LISTED = 5
@@ -139,7 +139,7 @@ class HalfAccumulation(Rule):
 
 
 def _terms(node: Node) -> int:
-    """How many terms each result element sums; 0 for another reduction than a sum."""
+    """How many terms each result element sums; 0 for a reduction by another operator, and for unknown sizes."""
     root = node.bodies[0].root if node.bodies else None
     is_sum = node.op is not hlo.reduce or (root is not None and root.op is hlo.add)
     return terms_of(node) if is_sum and dims(node.operands[0]) else 0

@@ -14,7 +14,7 @@ NEUTRAL = {
     hlo.multiply: (1, "multiplies by 1"), hlo.divide: (1, "divides by 1"), hlo.power: (1, "raises to the power of 1"),
     hlo.add: (0, "adds 0"), hlo.subtract: (0, "subtracts 0"),
 }
-"""Arithmetic with the second operand that makes it an identity."""
+"""By arithmetic operator: the second operand that makes it an identity, and what the finding says."""
 COMMUTING = (hlo.multiply, hlo.add)
 KEEPERS: dict[Op, tuple[Callable[[Node], bool], str]] = {
     hlo.reshape: (lambda node: node.operands[0].type == node.type, "reshapes to the same shape"),
@@ -25,7 +25,7 @@ KEEPERS: dict[Op, tuple[Callable[[Node], bool], str]] = {
     hlo.concatenate: (lambda node: len(node.operands) == 1, "joins one piece"),
     hlo.select: (lambda node: node.operands[1] is node.operands[2], "chooses between a value and itself"),
 }
-"""Operators that move or choose elements, and when they are identities."""
+"""By operator that moves or selects elements: the condition under which it is an identity, and what the finding says."""
 JUDGED = frozenset((*NEUTRAL, *KEEPERS))
 
 
@@ -143,7 +143,7 @@ class IdentityOp(Rule):
 
 
 def _identity(node: Node) -> tuple[str, Node]:
-    """What an operator does where that changes nothing, and the operand that it returns; an empty text otherwise."""
+    """What the finding says of an identity, and the operand that it returns; an empty text for any other node."""
     if node.op in KEEPERS:
         is_identity, why = KEEPERS[node.op]
         return (why if is_identity(node) else ""), node.operands[1 if node.op is hlo.select else 0]

@@ -14,7 +14,7 @@ from irscope.ops.sets import torchscript
 ARITHMETIC = torchscript("add sub mul floor_divide remainder cumsum rsub div arange bucketize")
 THIRD = torchscript("gather index_select scatter scatter_add index_add")
 READERS = THIRD | torchscript("embedding take take_along_dim")
-"""Operators whose second operand are indices, or the third."""
+"""Operators with indices as their second operand, or, for those in :data:`THIRD`, as their third."""
 SAME_NUMBERS = CASTS_AND_MOVES | hlo.named("broadcast")
 WORTH_BYTES = 4096
 """Fewer indices than this cost nothing, however wide."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity
 
 FEWEST_STEPS = 1024
-"""Below so many steps a loop takes less than a microsecond, whichever way."""
+"""Below this number of steps a loop takes less than a microsecond, vectorised or not."""
 LISTED = 3
 
 _ROWS = "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}"

@@ -14,7 +14,7 @@ WORTH_BYTES = 64 * 1024
 FAR = 32
 """Changes of shape between a broadcast and its reader, at most."""
 READ_MEMORY = hlo.named("sort concatenate custom-call fft cholesky triangular-solve scatter gather while conditional")
-"""Who wants a whole tensor in memory. A call does not: compilers write it out where it stands."""
+"""Operators that read a whole tensor from memory. A call does not: compilers inline it."""
 
 
 class MaterialisedBroadcast(Rule):

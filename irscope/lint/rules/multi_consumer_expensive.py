@@ -11,7 +11,7 @@ from irscope.lint.unfused import UnfusedEdge, unfused_edges
 from irscope.ops import hlo
 
 MOST_READERS = 4
-"""With more readers than this the value is stored once, by whatever compiler."""
+"""With more readers than this, every compiler stores the value once."""
 
 
 class MultiConsumerExpensive(Rule):

@@ -11,7 +11,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Convolution, Dot, Reduce
 
 NARROW = 16
-"""Bits up to which a sum is looked at: programs choose 32 bits and more as integers without bounds."""
+"""The largest width in bits of the sums that are checked: programs treat integers of 32 bits and more as unbounded."""
 
 
 class NarrowIntegerSum(Rule):
@@ -163,7 +163,7 @@ class NarrowIntegerSum(Rule):
 
 
 def terms_of(node: Node) -> int:
-    """How many terms each element of a product, convolution or reduction combines; 0 where its sizes are unknown."""
+    """How many terms each result element of a dot, convolution or reduction combines; 0 if the sizes are unknown."""
     if node.op is hlo.convolution:
         window, kernel = Convolution.of(node).window, dims(node.operands[1])
         features = Convolution.of(node).dim_labels.rhs_input

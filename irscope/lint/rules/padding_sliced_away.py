@@ -6,7 +6,7 @@ from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, 
 from irscope.lint.pulling import KEEPERS, pulled
 
 WORTH = 1.1
-"""How many times as many rows the padded value has as what is kept, at least; machines like round numbers."""
+"""The smallest ratio of padded to kept rows that is reported: padding to a round size is often faster."""
 
 _PADDED = """
     ENTRY e {{

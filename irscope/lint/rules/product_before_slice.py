@@ -6,7 +6,7 @@ from irscope.lint import Context, Findings, Fix, Fixture, Note, Rule, Severity, 
 from irscope.lint.pulling import KEEPERS, pulled
 
 WORTH = 2
-"""How many times as much is computed as is kept, at least."""
+"""The smallest ratio of computed to kept rows that is reported."""
 
 _LOGITS = """
     ENTRY e {{

@@ -15,7 +15,7 @@ from irscope.ops import hlo
 ORDERS = ((1, 2), (0, 2))
 """The factors that are multiplied first in the two other orders of ``(a b) c``."""
 WORTH = 2.0
-"""How many times as many operations the order of the text takes, at least: less is within what libraries differ."""
+"""The smallest ratio of operations, in the order of the text to the best order, that is reported: libraries differ by less."""
 FEWEST = 1e6
 """Products of fewer operations cost a kernel each, in any order."""
 

@@ -10,7 +10,7 @@ from irscope.lint.unfused import proven_help, unfused_edges
 from irscope.ops import hlo
 
 NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.minimum: float("inf"), hlo.or_: 0.0, hlo.and_: 1.0}
-"""Where a reduction by each operator begins."""
+"""The neutral element of each operator, with which a reduction begins."""
 
 
 class ReduceAfterReduce(Rule):

@@ -10,7 +10,7 @@ from irscope.lint import Context, Edit, Findings, Fix, Fixture, Rule, Severity, 
 from irscope.ops import hlo
 
 WORTH = 1024
-"""Elements from which doing the same arithmetic again and again is worth a word."""
+"""The number of elements from which repeated arithmetic is reported."""
 
 
 class ScalarTensorBroadcastLate(Rule):

@@ -19,7 +19,7 @@ from irscope.ops.attributes import Gather, GetTupleElement, Reverse, Slice, Sort
 FEWEST = 64
 """Shorter rows are sorted in no time."""
 WORTH = 8
-"""How many times as many elements are sorted as are used, at least: selecting many costs what sorting does."""
+"""The smallest ratio of sorted to used elements that is reported: selecting many elements costs the same as sorting."""
 
 _SORT = """
     ENTRY e {{
@@ -154,7 +154,7 @@ class SortForFew(Rule):
 
 
 Used = tuple[list[Node], int, tuple[int, int]]
-"""The slices of a sort, the length of the rows, and the first element of them that is used and that behind the last."""
+"""The slices of a sort, the length of its rows, and the range of elements that is used: the first, and the one after the last."""
 
 
 def _used(context: Context, graph: Graph, node: Node, along: int) -> Used | None:
@@ -188,7 +188,7 @@ def _used(context: Context, graph: Graph, node: Node, along: int) -> Used | None
 
 
 def _kept(user: Node, value: Node, along: int, size: int) -> tuple[int, int] | None:
-    """The first element that a slice keeps along a dimension and that behind the last, also of a gather at one place that is known."""
+    """The range of elements that a slice, or a gather at one known place, keeps along a dimension; None for other users."""
     if user.op is hlo.slice:
         return Slice.of(user).slice[along][:2]
     if user.op is not hlo.gather or user.operands[0] is not value:

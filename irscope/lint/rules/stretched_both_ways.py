@@ -15,7 +15,7 @@ ARITHMETIC = relay("add subtract multiply divide maximum minimum power mod floor
 """Arithmetic of two operands, as Relay and TorchScript spell it; comparisons and masks are stretched on purpose."""
 
 INSERTED = torchscript("unsqueeze") | relay("expand_dims")
-"""Who inserts an axis of length 1 wants the operand stretched along it."""
+"""Operators that insert an axis of length 1: their result is broadcast along it on purpose."""
 CASTS = torchscript("to type_as") | relay("cast")
 
 

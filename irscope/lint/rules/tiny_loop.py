@@ -14,7 +14,7 @@ LOOPS = (hlo.while_, torch.LOOP)
 FEW = range(2, 9)
 """The trips of a loop that is worth unrolling. A loop of one trip is reported by SHP004."""
 SMALL = 32
-"""The most operators of a body that is as well written out eight times."""
+"""The largest number of operators of a body that can be written out eight times."""
 SMALL_BYTES = 64 * 1024
 """The largest value of such a body: it stays in the nearest cache, so that starting kernels is what counts."""
 

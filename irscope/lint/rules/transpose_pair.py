@@ -143,7 +143,10 @@ class TransposePair(Rule):
 
 
 def _way_back(node: Node) -> list[Node]:
-    """The transpose whose result a transpose reads, and the elementwise operators between, in order; empty where others are between."""
+    """An earlier transpose that the operand of a transpose is computed from, and the elementwise operators between, in order.
+
+    Empty if other operators are between, or an operator with several different operands that are not uniform.
+    """
     way = list(node.operands[:1])
     while way and way[-1].op not in TRANSPOSES:
         varying = {o for o in way[-1].operands if not _uniform(o)} if way[-1].op.kind is Kind.ELEMENTWISE else set()

@@ -9,10 +9,10 @@ from irscope.graph.numbering import Numbering
 from irscope.lint import Context, Findings, Fixture, Note, Rule, RuleFinding, Severity
 
 TIMES = 8
-"""Copies from which a loop is worth a thought."""
+"""The number of copies from which a finding is reported."""
 SHORTEST = 2
 SMALLEST = 64
-"""Operations that the copies have together, at least."""
+"""The smallest number of operations of all copies together."""
 
 
 class UnrolledLoop(Rule):

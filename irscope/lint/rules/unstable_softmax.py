@@ -13,7 +13,7 @@ from irscope.lint.view import ModuleView
 from irscope.ops import hlo
 
 WORTH_BYTES = 1 << 20
-"""A value that the nearest caches hold is walked over twice at no cost."""
+"""Smaller values stay in the nearest caches, where reading them twice costs nothing."""
 
 _VARIANCE = """
             ENTRY e {{

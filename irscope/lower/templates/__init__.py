@@ -11,9 +11,8 @@ The steps of lowering a group:
 2. ``match(problem)``: now each input and output has a Storage. The template returns its own description of the work, or None to refuse.
 3. ``schedule(problem, match)``: the choices, as data: a plain dict that can be printed and stored. A tuner, where there is one, also
    measures the template's ``alternatives`` and those of its rival (``RIVALS``), and takes the fastest.
-4. ``build(problem, match, schedule)``: the kernels. Usually one stage whose arguments are ``problem.arguments()``; a template that needs
-   several kernels, private memory between them, or weights in another order, returns several stages, with slots of its own and
-   :class:`Packed`.
+4. ``build(problem, match, schedule)``: the kernels. Usually one stage; a template that needs several kernels returns several, with
+   slots of its own as private memory between them. Weights in another order are passed as :class:`Packed`.
 
 A kernel reads and writes through *operands*: a :class:`KernelOperand` describes the value at one operand position of one kernel (memory,
 offset, strides, bounds). A value that a kernel reads twice has an operand for each position: a convolution may read its image from a copy
@@ -158,7 +157,7 @@ class Template(ABC, Generic[M]):
 
     @property
     def name(self) -> str:
-        """The name of its module."""
+        """The name of the template's module."""
         return type(self).__module__.rpartition(".")[2]
 
     def layout_constraints(self, group: Group) -> dict[Node, LayoutConstraint]:

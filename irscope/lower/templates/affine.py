@@ -20,7 +20,7 @@ from irscope.lower.tile import Expr
 from irscope.lower.view import Address
 
 Finish = Callable[[Expr, list[Index], Expr | None], None]
-"""``finish(value, index, mask)``: stores the result at a logical index, lanes along the vectors' axis, after any epilogue."""
+"""``finish(value, index, mask)`` applies the epilogue to a result at a logical index, and stores it. Lanes are along the vector axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class Affine:
 
 @dataclass(slots=True)
 class AffineNest:
-    """A contraction being emitted: ``lhs`` and ``rhs`` are the operands' first elements, to which the strides in ``affine`` apply, ``rank``
-    is the number of result dimensions."""
+    """The loops of a contraction. ``lhs`` and ``rhs`` are the addresses of the operands' first elements, to which the strides in ``affine``
+    apply; ``rank`` is the number of dimensions of the result."""
 
     k: KernelBuilder
     affine: Affine

@@ -23,7 +23,7 @@ from irscope.ops.attributes import Dot
 from irscope.ops.contraction import DotDims
 
 MOST_KEYS = 1024
-"""The most keys of a block. With as many keys at most, there is one block."""
+"""The most keys of a block. With no more keys than that, there is one block."""
 FEWEST_KEYS = 256
 """Blocks of fewer keys spend much of their time on rescaling. Where a mask excludes whole blocks, they have no more than this."""
 MOST_VECTORS = 8

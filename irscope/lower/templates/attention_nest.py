@@ -5,7 +5,7 @@
         for 16 queries:  scores = Q K         the register tile, then the pointwise work before the softmax
                          e = exp(scores - m)  row by row; m is the maximum so far
                          o = o * c + e V      the register tile again; c = exp(the maximum before - m), and t = t * c + sum(e)
-      o / t                                   and the pointwise work behind it
+      o / t                                   and the pointwise work after it
 
 With one block of keys, ``o`` stays in registers, and ``m`` is the maximum.
 """
@@ -57,8 +57,9 @@ class ProductSide:
 
 @dataclass(slots=True)
 class AttentionWork:
-    """Scores and values, and the softmax between. ``axis`` of the results is the values' own. ``mask`` excludes blocks of scores.
+    """Scores and values, and the softmax between.
 
+    ``axis`` is the dimension of the results that walks the values of a key. ``mask`` excludes blocks of scores.
     The dimension numbers of the values have the weights on the left, whatever the order of their dot's operands.
     """
 
@@ -79,7 +80,7 @@ class AttentionWork:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """``rows`` queries: the index of the first in the scores, without the key; its address; its number among those that keep a sum."""
+    """``rows`` queries. Of the first one: ``index`` in the scores, without the key; ``address``; ``number`` among those that keep a sum."""
 
     index: tuple[Index, ...]
     address: Address
@@ -99,7 +100,7 @@ class KeyBlock:
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Panels of equal width: where in the block of keys they begin, all their keys, the vectors of one, and where the keys lie."""
+    """Panels of equal width: ``count`` keys from number ``first`` of the block on, ``vectors`` in each panel, at the address ``keys``."""
 
     first: int
     count: int
@@ -192,10 +193,10 @@ class AttentionNest:
                     self._weigh(queries, block)
 
     def _skips(self, block: KeyBlock) -> Callable[[Box, Queries | None], Expr]:
-        """Whether a block of keys adds nothing to the results of a box of queries, and of these ones, whose maxima are then examined.
+        """A function that tells whether a block of keys adds nothing to the results of a box of queries. Given these queries, it also
+        examines their maxima.
 
-        Weights of 0 add nothing but to values that are infinite or no numbers. A score that is a number has a weight of 0 where the
-        maximum is far above it.
+        Weights of 0 add nothing, unless a value is infinite or NaN. A finite score has a weight of 0 where the maximum is far above it.
         """
         k, mask = self.k, self.work.mask
         if mask is None:
@@ -326,7 +327,7 @@ class AttentionNest:
     # ---- the softmax
 
     def _begin(self) -> None:
-        """No maximum, no sum, no result."""
+        """Initialise the maxima to -inf, and the sums and the results to 0."""
         k, lanes = self.k, self.lanes
         with k.loop(0, prod(self.inner) * self.queries) as i:
             (self.highest + i).store(k.const(-inf, F32))
@@ -383,7 +384,7 @@ class AttentionNest:
                 self._result(value, total, [*queries.index[:-1], queries.index[-1] + r, j], mask)
 
     def _result(self, value: Expr, total: Expr, where: list[Index], mask: Expr | None) -> None:
-        """Divide a vector of a result by the sum of its row, and pass it to the pointwise work behind."""
+        """Divide a vector of a result by the sum of its row, and pass it to the epilogue."""
         k, empty = self.k, self.work.softmax.empty
         result = k.binary("div", value, total)
         if empty is not None:

@@ -2,7 +2,7 @@
 
     for 8 rows:
       the vector that holds the diagonal:  acc = a - products with the rows above; one row after the other, with its pivot
-      for vectors behind it:               acc = a - products with the rows above, then solved with the rows of the block
+      for vectors after it:                acc = a - products with the rows above, then solved with the rows of the block
 """
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ INNER_COLUMNS = 4
 
 @dataclass(slots=True)
 class ContractionWork:
-    """A dot as a nest. ``left`` is broadcast, ``right`` read in vectors (``inner``: both are).
+    """A dot as a nest. ``left`` is broadcast, ``right`` is read in vectors (``inner``: both are read in vectors).
 
     A constant right operand's dimensions, in the order ``order``, have the sizes ``packed`` (batches, sums, columns) after neighbours
     are merged; ``column`` is the place of the vectors' axis among the columns. ``lane`` is the batch axis that lanes walk instead.

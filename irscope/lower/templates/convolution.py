@@ -33,7 +33,7 @@ FEW = 4
 
 @dataclass(slots=True)
 class ConvolutionWork:
-    """A convolution as a nest. ``fixed``: its kernel is packed before the first run.
+    """A convolution as a nest. ``fixed``: its weights are constant, and packed before the first run.
 
     ``flipped``: vectors walk the image instead of the result channels, and weights are broadcast. ``lane``: they walk the groups.
     """
@@ -161,7 +161,7 @@ def geometry_of(group: Group) -> ConvolutionGeometry | None:
 
 
 class Between(NamedTuple):
-    """A convolution without the copies at its edges: the image that its window slides over, and the epilogue's walks over its accesses."""
+    """A convolution without the copies at its edges: the image that its window slides over, and the strides that the epilogue accesses."""
 
     geometry: ConvolutionGeometry
     edges: Edges
@@ -170,7 +170,7 @@ class Between(NamedTuple):
     read: list[Walk]
 
     def affine(self, rhs: Storage | None) -> Affine:
-        """The contraction over this image and a kernel (:meth:`ConvolutionGeometry.affine`)."""
+        """The contraction of this image with the weights (:meth:`ConvolutionGeometry.affine`)."""
         return self.geometry.affine(self.image.storage, rhs, [*self.written, *self.read])
 
     @property

@@ -21,7 +21,7 @@ from irscope.lower.view import Address, View
 Tap = Callable[[Index, int, Expr | None], Expr]
 
 MAX_TAPS = 49
-"""Windows up to 7 x 7; larger ones go as grouped contractions."""
+"""Windows up to 7 x 7; larger ones are lowered as grouped contractions."""
 
 
 class DepthwiseTemplate(Template[Between]):

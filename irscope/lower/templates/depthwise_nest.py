@@ -22,7 +22,8 @@ Finish = Callable[[Expr, tuple[Index, Index, Index, Index], Expr | None], None]
 
 @dataclass(slots=True)
 class DepthwiseNest:
-    """Channels of the image are contiguous. ``tap(channel, number, mask)`` returns the weights of a window's element, from a channel on."""
+    """The loops over an image with contiguous channels. ``tap(channel, number, mask)`` returns the weights of element ``number`` of the
+    window for the channels from ``channel`` on."""
 
     k: KernelBuilder
     geometry: ConvolutionGeometry
@@ -46,7 +47,7 @@ class DepthwiseNest:
     def _pixels(self, w: list[Expr], first: tuple[Index, Index, Index, Index], pixels: int, mask: Expr | None) -> None:
         k, dims, window, (n, y, x, c) = self.k, self.geometry.conv.dims, self.geometry.conv.window, first
         batch, row, pixel = (self.image.strides[d] for d in (dims.lhs_batch, *dims.lhs_spatial))
-        step, reach = window.stride, window.rhs_dilate  # of the window, and of its taps: each (y, x)
+        step, reach = window.stride, window.rhs_dilate  # of the window, and between its taps; each (y, x)
         base = self.geometry.first_tap(self.image) + (n * batch + y * (step[0] * row) + x * (step[1] * pixel) + c)
         total: list[Expr | None] = [None] * pixels
         for i in range(window.size[0]):

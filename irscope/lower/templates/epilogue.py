@@ -20,7 +20,7 @@ Walk = tuple[int, ...]
 
 
 def walks(problem: Problem) -> tuple[list[Walk], list[Walk]] | None:
-    """The strides over the anchor's dimensions of all that the epilogue (writes, reads); None where strides do not describe an access.
+    """The strides of the epilogue's accesses over the anchor's dimensions, as (written, read); None where strides do not describe one.
 
     A node that counts (iota) walks the one dimension that it counts along.
     """
@@ -84,7 +84,7 @@ class Epilogue(Pull):
             self.store(output, at, self.k.splat(self.value(output, at), value.lanes), mask)
 
     def of_image(self, dims: ConvDims) -> Callable[[Expr, Sequence[Index], Expr | None], None]:
-        """The same for a convolution: takes a value, its batch, spatial indices and feature, and a mask."""
+        """The same as a function for the loops of a convolution: it takes a value, its (batch, spatial indices, feature), and a mask."""
         order = (dims.out_batch, *dims.out_spatial, dims.out_feature)
 
         def finish(value: Expr, place: Sequence[Index], mask: Expr | None) -> None:

@@ -14,7 +14,7 @@ from irscope.ops.convolution import Conv
 
 @dataclass(slots=True)
 class ConvolutionGeometry:
-    """A convolution, of which at least one group takes part in every result. ``spatial`` is the size of the operand with its holes."""
+    """A convolution that has results, each of them a sum. ``spatial`` is the size of the operand with its holes."""
 
     conv: Conv
     lhs: Node
@@ -32,7 +32,7 @@ class ConvolutionGeometry:
 
     @property
     def groups(self) -> int:
-        """Of features or of batches; one of them is one."""
+        """The number of groups, of features or of batches; the other number is 1."""
         return max(self.conv.feature_groups, self.conv.batch_groups)
 
     @property
@@ -60,7 +60,7 @@ class ConvolutionGeometry:
         return all(mine[0] >= low and mine[1] >= high for mine, (low, high) in zip(have, self.room(tile)))
 
     def image_constraint(self, tile: int = 1) -> LayoutConstraint:
-        """Requests the operand with that room, the lanes' dimension last: its channels, or its groups of batches."""
+        """Requests the operand with that room, and with the dimension of the lanes last: its channels, or its groups of batches."""
         dims = self.conv.dims
         rank = len(dims.lhs_spatial) + 2
         low, high = [0] * rank, [0] * rank

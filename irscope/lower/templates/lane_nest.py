@@ -31,7 +31,7 @@ def lane_axis(affine: Affine, written: list[tuple[int, ...]]) -> Axis | None:
 
 @dataclass(slots=True)
 class LaneNest(AffineNest):
-    """``finish`` gets results along the dimension that ``axis`` walks."""
+    """Lanes walk the batch axis ``axis``; ``finish`` gets vectors of results along it."""
 
     axis: Axis
 

@@ -21,11 +21,11 @@ PACKERS = {"copy": pack_copy, "transpose": pack_transpose, "gather": pack_gather
 
 @dataclass(slots=True)
 class ContractionNest(AffineNest):
-    """A contraction that is merged, its last column axis the vectors'.
+    """The loops of a contraction whose ``affine`` is merged. Its last column axis is the vector axis.
 
     Where ``schedule.pack`` is ``load``, ``rhs`` is in panels [batch...][panel][sum...][width], as
-    :func:`irscope.lower.templates.pack.panels` packs them. ``parallel``: the outermost loops are ``par``. ``packed_columns`` counts those
-    of a packed operand of which this nest computes a part (0: all of it).
+    :func:`irscope.lower.templates.pack.panels` packs them. ``parallel``: the outermost loops are ``par``. ``packed_columns`` is
+    the number of columns of a packed operand, where this nest computes only some of them (0: it computes all).
     """
 
     schedule: ContractionSchedule
@@ -40,7 +40,7 @@ class ContractionNest(AffineNest):
 
     @property
     def outer(self) -> list[Axis]:
-        """Batches, and columns that are not the vectors'."""
+        """Batches, and columns other than the vector axis."""
         return self.affine.of("batch") + self.affine.of("column")[:-1]
 
     @property

@@ -17,7 +17,7 @@ from irscope.lower.view import Address, View
 
 @dataclass(slots=True)
 class Edges:
-    """The copies before and after a kernel, as stages. ``problem`` is what remains for the kernel between them."""
+    """The copies before and after a kernel, as stages. ``problem`` is the problem of the kernel between them."""
 
     problem: Problem
     before: list[LaunchStage] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Edges:
         return KernelOperand(made, around=True)
 
     def leave(self, orders: Mapping[Node, tuple[int, ...]]) -> None:
-        """Let outputs be written into private memory, in other orders, and be copied from there to their own."""
+        """Have outputs written into private memory in other orders, and copied from there to their own storage."""
         problem, outs = self.problem, dict(self.problem.outs)
         for node, order in orders.items():
             storage = problem.outs[node]

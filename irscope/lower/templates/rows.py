@@ -3,7 +3,7 @@
 A row takes as many passes as reductions depend on each other (softmax: maximum, sum of exponentials, quotient). A value that is costly to
 compute and used by a later pass is kept in a row of scratch memory, which stays in the first cache.
 
-Where there are few rows, and long ones, each is divided into parts for the threads; another kernel combines what the parts are reduced to.
+Where rows are few and long, each is divided into parts for the threads; another kernel combines the partial results.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irscope.lower.values import tensor_of
 from irscope.ops.nests import SUM_BLOCK
 
 LONG_ROW = 1 << 17
-"""Elements of a row from which on it is divided."""
+"""A row of this many elements or more is divided."""
 MOST_PARTS = 64
 """The most parts of a row: enough for the threads of a large machine. Results must not depend on how many threads there are."""
 FEW_ROWS = 8
@@ -61,7 +61,7 @@ def _written(nest: RowsNest, schedule: Schedule) -> LaunchStage:
 
 
 def _part(match: PointTrace, step: int) -> int:
-    """How much of the first axis of a row is a part; 0 for rows that are not divided.
+    """The length of a part along the first axis of a row; 0 for rows that are not divided.
 
     Where a row has one axis, a part is a multiple of ``SUM_BLOCK`` steps.
     """

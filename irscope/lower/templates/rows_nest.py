@@ -21,7 +21,7 @@ from irscope.ops.bodies import COMBINERS, combiner, identity
 from irscope.ops.nests import SUM_BLOCK, blocks, fold_type, widened
 
 COSTLY = 8
-"""Simple operations per element from which on a value is kept for the next pass instead of being recomputed."""
+"""A value that takes this many simple operations per element, or more, is kept for the next pass instead of being recomputed."""
 MAX_SCRATCH = 1 << 18
 """Bytes of kept rows."""
 At = Callable[[Sequence[Index], int, Expr | None, int], None]
@@ -104,7 +104,7 @@ class RowsNest:
             values[one.point] = self._end(one, values)
 
     def _emit_rows(self, number: int, index: list[Index], values: Values) -> None:
-        """Compute what has one value a row and depends on the reductions of ``number`` passes."""
+        """Compute the points that have one value per row and depend on the reductions of ``number`` passes."""
         rows = [p for p in self.match.points if not self._is_full(p) and p.stage == number and p not in values and p.kind != "reduce"]
         self.e.emit(rows, [*index, *([0] * len(self.columns))], values, lanes=1, keep=True)
 
@@ -144,7 +144,7 @@ class RowsNest:
         return flat
 
     def _needed(self, wanted: list[Point], number: int) -> tuple[list[Point], list[Point]]:
-        """The full points that a pass computes (or loads from kept rows), and those whose values it keeps for later ones."""
+        """The full points (one value per element) that a pass computes or loads from kept rows, and those that it keeps for later ones."""
         needed = self._sources(wanted, lambda point: point not in self.kept)
         ahead = [p.args[0] for p in self.match.points if p.kind == "reduce" and p.stage > number + 1]
         ahead += [p for _, p, _ in self.match.outputs if p.stage > number]
@@ -160,7 +160,7 @@ class RowsNest:
         return sorted(needed, key=order.__getitem__), keep
 
     def _sources(self, points: list[Point], computed: Callable[[Point], bool]) -> set[Point]:
-        """The full points among these, and among those from which the ``computed`` ones are computed."""
+        """The full points among ``points``, and those that these need. A point needs its operands where ``computed`` holds for it."""
         found: set[Point] = set()
         stack = list(points)
         while stack:

@@ -8,13 +8,13 @@ from irscope.lower.tile import Expr
 
 
 def runs(size: int, step: int) -> list[tuple[int, int, int]]:
-    """(first, count, step): whole steps, then the remainder as one step."""
+    """(first, count, step) of the whole steps, then of the remainder as one step; an empty part is omitted."""
     whole = size // step * step
     return ([(0, whole, step)] if whole else []) + ([(whole, size - whole, size - whole)] if size > whole else [])
 
 
 def vectors(k: KernelBuilder, size: int, lanes: int, parallel: bool = True) -> Iterator[tuple[Expr, Expr | None]]:
-    """(position, mask) of each vector of ``size`` elements, None for a whole one; the loop is open while each is emitted."""
+    """(position, mask) of each vector along ``size`` elements; the mask of a whole one is None. The loop is open while each is emitted."""
     for i, count in stepped(k, size, lanes, parallel):
         yield i, k.first_lanes(count, lanes) if count < lanes else None
 

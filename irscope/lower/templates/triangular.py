@@ -2,7 +2,7 @@
 
     par strips of right-hand sides:
       for 8 unknowns:
-        for all unknowns before:     acc0..acc7 -= a[.., j] * x[j]     the solved ones lie in scratch memory
+        for all unknowns before:     acc0..acc7 -= a[.., j] * x[j]     the solved ones are in scratch memory
         x = acc, one after the other, each less its products with those before, divided by the diagonal
 """
 from __future__ import annotations

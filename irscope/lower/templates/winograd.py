@@ -29,7 +29,7 @@ from irscope.ops import hlo
 MIN_CHANNELS = 16
 """With fewer channels the transforms cost more than the products that they save."""
 MIN_TILES = 9
-"""With fewer tiles the weights, of which there are 16 for every 9, are reused too rarely."""
+"""With fewer tiles, the transformed weights (16 for every 9) are reused too rarely."""
 ENOUGH_TILES = 48
 """This many tiles of a block make up for weights that are read from the third cache."""
 

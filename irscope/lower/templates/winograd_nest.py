@@ -28,8 +28,8 @@ Finish = Callable[[Expr, tuple[Index, Index, Index, Index], Expr | None], None]
 
 @dataclass(slots=True)
 class WinogradNest:
-    """A 3 x 3 convolution of stride 1 over an image whose channels are neighbours; taps outside of it read zeros.
-    ``groups`` parts of the outputs, each of whole panels, are separate blocks."""
+    """The loops of a 3 x 3 convolution of stride 1 over an image with contiguous channels; taps outside of the image read zeros.
+    ``groups``: the outputs are divided into this many blocks, each of whole panels."""
 
     k: KernelBuilder
     geometry: ConvolutionGeometry

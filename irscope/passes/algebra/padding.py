@@ -47,7 +47,10 @@ def reduce_window(s: Simplifier, d: Node) -> Node | None:
 
 
 def _padded(window: Window | None, padding: Sequence[Sequence[int]]) -> Window | None:
-    """A window with more padding; None where it cannot have it: between the elements, or of elements taken away or apart."""
+    """A window with more padding; ``padding`` is (low, high, interior) for each of its dimensions.
+
+    None if the window cannot express it: interior or negative padding, or padding of a dilated base.
+    """
     if window is None or any(p[2] or min(p) < 0 for p in padding) or any(n != 1 for n in window.lhs_dilate):
         return None
     low = tuple(a + p[0] for a, p in zip(window.pad_low, padding))

@@ -160,4 +160,4 @@ INEXACT: RelayRules = OpTable(
     (relay("divide"), (*EXACT_QUOTIENT, root_below)),
     (ADD, (*EXACT_SUM, constants_together)),
 )
-"""The rows with rules that round differently."""
+"""Rows that replace those of :data:`RULES`, with rules that round differently."""

@@ -77,7 +77,7 @@ def _relaid(s: Simplifier, x: Node, source: str, wanted: str, d: Node) -> Node:
 
 
 def _order(d: Node) -> list[int] | None:
-    """Which dimension of the operand each dimension of the result is; None if an axis is split."""
+    """Which dimension of the operand each dimension of the result is; None if an axis is split, or the type is unknown."""
     if d.op in TRANSPOSE:
         return permutation(d)
     source, wanted = _names(LayoutTransform.of(d).src_layout), _names(LayoutTransform.of(d).dst_layout)

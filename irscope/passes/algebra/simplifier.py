@@ -132,12 +132,12 @@ def scalar_of(node: Node) -> Any:
 
 
 def is_filled(node: Node, value: float) -> bool:
-    """Whether every element of a node is known to be a number."""
+    """Whether every element of a node is known to equal ``value``."""
     return equals(scalar_of(node), value)
 
 
 def equals(found: object, value: float) -> bool:
-    """Whether a value is known, and this number."""
+    """Whether ``found`` is known (not None) and equals ``value``."""
     return found is not None and bool(found == value)
 
 

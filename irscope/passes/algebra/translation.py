@@ -37,7 +37,7 @@ PREDICATES: dict[str, Callable[..., bool]] = {
 
 
 def row_of(name: str) -> Rule:
-    """A row as a rule, where the replacement has the type of the node."""
+    """A row of the table as a rule, which applies if the replacement has the shape and element type of the node."""
     simplified = row(name, KINDS.get(name), PREDICATES)
 
     def rule(s: Simplifier, node: Node) -> Node | None:
@@ -161,7 +161,7 @@ def _same_type(s: Simplifier, node: Node) -> Node | None:
 
 
 def _slice_of_concatenate(s: Simplifier, node: Node) -> Node | None:
-    """A slice of a concatenation is one of the operands that it overlaps."""
+    """A slice of a concatenation becomes a slice of the operands that it overlaps."""
     x = node.operands[0]
     if x.op is not hlo.concatenate or not of(node).elements:
         return None

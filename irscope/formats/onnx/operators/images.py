@@ -58,7 +58,7 @@ def roi_align(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node) -> Node:
 
 
 def _aligned(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node, form: tuple[int, int, bool]) -> Node:
-    """Regions with one number of samples a cell, down and across; ``half`` shifts them by half a pixel."""
+    """Regions with the same number of samples in each cell. ``form``: samples down and across, and whether to shift by half a pixel."""
     down, across, half = form
     c, n = t.shape(x)[1], t.shape(rois)[0]
     images = t.take(x, t.convert(batch, S64), 0)

@@ -69,7 +69,7 @@ def _depthwise(t: Relay, w: Node, dims: ConvDims) -> Node:
 
 
 def attributes(n: int, data: str, kernel: str, out: str = "None") -> str:
-    """The attributes of a convolution over ``n`` dimensions, as schemas have them."""
+    """The attributes of a convolution over ``n`` dimensions as text of a schema; ``out`` is the default of ``out_dtype``."""
     ones, zeros = ", ".join(["1"] * n), ", ".join(["0"] * n)
     return (f"strides=[{ones}], padding=[{zeros}], dilation=[{ones}], groups=1, channels=None, kernel_size=None, data_layout={data!r}, "
             f"kernel_layout={kernel!r}, out_layout='', out_dtype={out}")

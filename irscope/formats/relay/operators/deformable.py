@@ -60,7 +60,10 @@ def deformable_conv2d(t: Relay, a: Attributes, x: Node, offset: Node, w: Node) -
 
 
 def summed(t: Relay, whole: Node, w: Node, groups: int, out: tuple[int, int], dtype: DType) -> Node:
-    """The products of a kernel with what its windows read (N, C, places of the window and pixels, ...), added up: (N, O, *out)."""
+    """The sums of a grouped convolution, computed in ``dtype``: (N, O, *out).
+
+    ``whole`` has the values that the windows read, (N, C, positions in the window * H, W), and ``w`` is (O, C / groups, ...).
+    """
     (o, inner, *_), n = t.shape(w), t.shape(whole)[0]
     taps, pixels = prod(t.shape(w)[2:]), prod(out)
     # (groups, N, pixels, channels and places) with (groups, O, channels and places)

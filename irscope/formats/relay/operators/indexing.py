@@ -124,6 +124,7 @@ def scatter_elements(t: Relay, a: Attributes, x: Node, indices: Node, updates: N
 
 
 def scattered(t: Relay, x: Node, indices: Node, updates: Node, axis: int, combine: str | None) -> Node:
+    """Updates written at indices (s64) along an axis. ``combine`` is the primitive that joins them with present values; None replaces."""
     shape = t.shape(indices)
     parts = [indices if d == axis else t.iota(shape, d, S64) for d in range(len(shape))]
     starts = t.concat([t.reshape(p, (*shape, 1)) for p in parts], len(shape))

@@ -26,7 +26,7 @@ def batch_norm(t: Relay, a: Attributes, x: Node, gamma: Node, beta: Node, mean: 
 
 
 def normalized(t: Relay, x: Node, axes: list[int], epsilon: float) -> tuple[Node, Node, Node]:
-    """Mean 0 and variance 1 over some axes; the mean, and the inverse of the deviation."""
+    """``x`` with mean 0 and variance 1 over some axes, the mean, and the inverse of the standard deviation."""
     mean = t.mean(x, axes, True)
     away = t.sub(x, mean)
     inverse = t.unary("rsqrt", t.plus(t.mean(t.mul(away, away), axes, True), epsilon))

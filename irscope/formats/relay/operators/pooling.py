@@ -57,7 +57,7 @@ def avg_pool(t: Relay, a: Attributes, x: Node, n: int) -> Node:
 
 
 def _planes(n: int, schema: str, doc: str, reduce: Callable[[Relay, Attributes, Node, int], Node]) -> None:
-    """Declare what reduces planes in any layout."""
+    """Declare a pooling operator over ``n`` spatial dimensions. ``reduce`` takes ``NC...`` data; other layouts are converted."""
 
     def build(t: Relay, a: Attributes, x: Node) -> Node:
         plain = "NC" + SPATIAL[n]

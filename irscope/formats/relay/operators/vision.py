@@ -80,7 +80,11 @@ def roi_align(t: Relay, a: Attributes, x: Node, rois: Node) -> Node:
 
 
 def cells_of(t: Relay, images: Node, places: Sequence[Node], cells: tuple[int, ...], read: Callable[[Node, Node], Node]) -> Node:
-    """The samples in the cells of regions (N, C, rows, samples, columns, samples) at places (N, down) and (N, across); 0 outside."""
+    """The samples of N regions, of shape ``cells``: (N, C, rows, samples, columns, samples).
+
+    ``places`` are the positions down (N, rows * samples) and across (N, columns * samples), at which ``read`` samples the images.
+    Samples more than a pixel outside of the image are 0.
+    """
     n, (h, w) = cells[0], t.shape(images)[2:]
     size = (n, cells[2] * cells[3], cells[4] * cells[5])
     y = t.broadcast_to(t.reshape(places[0], (n, size[1], 1)), size)

@@ -66,7 +66,7 @@ def matrices(tile: int, kernel: int) -> tuple[Any, Any, Any]:
 
 
 def _along(t: Relay, x: Node, matrix: object, axis: int) -> Node:
-    """A dimension multiplied by a matrix (old, new), in place."""
+    """``x`` with one dimension multiplied by a matrix (old size, new size); the dimension keeps its position."""
     return product_along(t, x, axis, t.array(matrix, t.dtype(x)))
 
 

@@ -1,4 +1,4 @@
-"""Operations of CHLO: those that HLO has not are composites; the broadcasting ones broadcast first."""
+"""Operations of CHLO: those without an equivalent in HLO are composites; the ``broadcast_`` ones broadcast their operands first."""
 from __future__ import annotations
 
 from irscope.formats.stablehlo.building.contraction import DOT_DIMENSIONS, precision
@@ -20,7 +20,7 @@ COMPOSITES: dict[str, Op] = {
 for _name, _op in COMPOSITES.items():
     primitive(f"chlo.{_name}", _op)
 BROADCASTING = tuple(name for name in CHLO if name.startswith("broadcast_"))
-"""Operations that follow a broadcast of their operands."""
+"""Operations that broadcast their operands first."""
 
 
 def _broadcasting(name: str) -> None:

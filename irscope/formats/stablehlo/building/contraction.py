@@ -25,7 +25,7 @@ def precision(fields: Fields) -> dict[str, Any]:
 
 DOT_DIMENSIONS = {"lhs_batch_dims": "lhs_batching_dimensions", "lhs_contracting_dims": "lhs_contracting_dimensions",
                   "rhs_batch_dims": "rhs_batching_dimensions", "rhs_contracting_dims": "rhs_contracting_dimensions"}
-"""The names of HLO and StableHLO for the dimensions of a dot."""
+"""HLO's attributes for the dimensions of a dot, and StableHLO's names for them."""
 primitive("dot_general", hlo.dot, lambda fields: {
     **_dimensions(fields.record("dot_dimension_numbers")), **precision(fields), **_algorithm(fields)}, 2)
 
@@ -110,7 +110,7 @@ def check_kernel(fields: Fields, dims: ConvDims, kernel: TensorType) -> None:
 
 
 def group_counts(fields: Fields) -> dict[str, int]:
-    """The numbers of groups of a convolution; HLO leaves those that are 1 out."""
+    """The group counts of a convolution; HLO omits those that are 1."""
     return {name: count for name in ("feature_group_count", "batch_group_count") if (count := fields.integer(name, 1)) != 1}
 
 
@@ -132,7 +132,7 @@ directly("convolution", "dimension_numbers window_strides padding lhs_dilation r
 
 
 def conv_window(fields: Fields, size: tuple[int, ...]) -> Window:
-    """The window of a convolution over spatial dimensions of this size."""
+    """The window of a convolution with a kernel of this size."""
     return window_of(fields, size, ("lhs_dilation", "rhs_dilation"), fields.flags("window_reversal", len(size)))
 
 
@@ -157,7 +157,7 @@ def conv_dims(numbers: Fields) -> ConvDims:
 
 @builds("einsum")
 def _einsum(work: Work) -> None:
-    """``ab,bc->ac`` as a dot, and a transpose where the order of its result is another."""
+    """``ab,bc->ac`` as a dot, and a transpose where the dot has its dimensions in another order."""
     work.count(2)
     config = work.fields.text("einsum_config")
     inputs, arrow, out = config.replace(" ", "").partition("->")

@@ -1,4 +1,4 @@
-"""Operations that become one node as their line is read: where a comparison of the types that the line has shows that they fit.
+"""Operations that become one node as their line is read, where a comparison of the types in the line shows that they fit.
 
 A family declares such a rule beside the function that builds the operation. What the rule does not take is built by that function, which
 checks the same, and reports what does not fit.
@@ -44,7 +44,7 @@ class Made(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """What an operation becomes where its types are such that it ``fits``; ``other`` says what it becomes over further types."""
+    """What an operation becomes where its types pass ``fits``; ``other`` says what it becomes over other types."""
 
     made: Made
     fits: Fits
@@ -66,13 +66,13 @@ _RULES: dict[str, _Rule] = {}
 
 
 def directly_alone(names: str, op: Op, fits: Fits) -> None:
-    """Declare that operations without attributes are one node of an operator."""
+    """Declare that operations without attributes are one node of an operator, where ``fits`` accepts their types."""
     found = alone(op, NO_ATTRS, fits)
     directly(names, "", lambda fields, applied: found)
 
 
 def directly_inferred(names: str, fields: str, op: Op, attrs: Attrs | None) -> None:
-    """Declare that operations are one node of an operator, whose own inference says what it takes."""
+    """Declare that operations with no attributes but ``fields`` are one node, where the operator's own inference accepts their types."""
     def read(given: Fields, applied: str) -> Direct:
         made = attrs(given) if attrs is not None else NO_ATTRS
         return alone(op, made, inferred(op, made))
@@ -80,7 +80,7 @@ def directly_inferred(names: str, fields: str, op: Op, attrs: Attrs | None) -> N
 
 
 def directly(names: str, fields: str, read: Callable[[Fields, str], Direct | None]) -> None:
-    """Declare a rule for operations of these names (see :func:`full_names`) that have no other attributes.
+    """Declare a rule for operations of these names (see :func:`full_names`) that have no attributes but ``fields``.
 
     ``read`` also takes the name of the operation that a reduction applies; what it raises as a TypeFault is left to the builder.
     """
@@ -88,7 +88,7 @@ def directly(names: str, fields: str, read: Callable[[Fields, str], Direct | Non
 
 
 def full_names(names: str) -> list[str]:
-    """The names of operations, which are separated by blanks: those without a dialect are of ``stablehlo`` and ``mhlo``."""
+    """The full names of operations, from names between blanks. A name without a dialect stands for those of ``stablehlo`` and ``mhlo``."""
     return [full for name in names.split() for full in ((name,) if "." in name else (f"stablehlo.{name}", f"mhlo.{name}"))]
 
 
@@ -114,14 +114,14 @@ def constant(literal: Literal) -> tuple[Op, Mapping[str, Any]]:
 
 
 def all_of_one_type(op: Op, count: int) -> Fits:
-    """An operator over one or two operands of one type, which its result has, too."""
+    """Whether the operands and the result have one type, which the operator takes."""
     def fits(types: Sequence[TensorType], result: TensorType) -> bool:
         return len(types) == count and types[0] is result and types[-1] is result and takes(op, result.dtype, count)
     return fits
 
 
 def inferred(op: Op, attrs: Mapping[str, Any]) -> Fits:
-    """An operator whose own inference says what it takes."""
+    """Whether the operator's own inference accepts the operands and gives the result."""
     infer = op.infer
     assert infer is not None
 

@@ -1,4 +1,4 @@
-"""Operations whose sizes are operands. Where the result has known sizes they are the static operation."""
+"""Operations with sizes as operands. Where the sizes of the result are known, some become the static operation."""
 from __future__ import annotations
 
 from irscope.formats.stablehlo.building.contraction import check_kernel, conv_dims, conv_window, group_counts, precision

@@ -18,9 +18,9 @@ from irscope.ops.infer import plain
 from irscope.ops.registry import get
 
 OTHER = frozenset("abs complex real imag is_finite clamp bitcast_convert".split())
-"""Operations whose operands and result are as the operator's own inference says."""
+"""Operations that only the operator's own inference checks: their operands and result may differ in type."""
 SAME = tuple(name for name, form in FORMS.items() if form in (UNARY, BINARY) and name not in (*OTHER, "convert", "erf"))
-"""Operations whose operands and result have one type, and whose names in HLO differ in ``-`` for ``_`` alone."""
+"""Operations with one type for operands and result. HLO has them under the same names, with ``-`` for ``_``."""
 
 
 def _same(op: Op, count: int) -> Build:

@@ -62,7 +62,7 @@ class Fields:
         return value
 
     def true_flags(self, *names: str) -> dict[str, bool]:
-        """The booleans among these that are true: HLO leaves the others out."""
+        """Those of these booleans that are true; HLO omits the others."""
         return {name: True for name in names if self.flag(name)}
 
     def ints(self, name: str, default: Ints | None = None) -> Ints:
@@ -76,7 +76,7 @@ class Fields:
         return found
 
     def nonempty(self, *names: str) -> dict[str, Ints]:
-        """The lists of integers among these that have elements: HLO leaves the others out."""
+        """Those of these lists of integers that have elements; HLO omits the others."""
         return {name: found for name in names if (found := self.ints(name, ()))}
 
     def flags(self, name: str, count: int) -> tuple[bool, ...]:

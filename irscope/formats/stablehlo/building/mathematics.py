@@ -21,7 +21,7 @@ def _rng(work: Work) -> None:
 
 
 def _word_of(fields: Fields, name: str, words: Mapping[str, str], wanted: str) -> str:
-    """HLO's word for that of an attribute."""
+    """HLO's word for the word of an attribute. Raises TypeFault for a word that ``words`` does not have; ``wanted`` lists them."""
     found = words.get(fields.word(name))
     if found is None:
         raise TypeFault(f"{name} of '{fields.owner}' must be {wanted}")

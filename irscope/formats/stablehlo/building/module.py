@@ -27,7 +27,7 @@ from irscope.ops.shapes import fits
 from irscope.source import SourceText, did_you_mean
 from irscope.source.budget import tick
 
-import_families("irscope.formats.stablehlo.building")  # they fill the table of builders
+import_families("irscope.formats.stablehlo.building")  # each module registers its builders
 RETURNS = frozenset(("func.return", "stablehlo.return", "mhlo.return", "sdy.return"))
 CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant"))
 UNDEFINED = Op("undefined", effect=Effect.CONTROL, known=False)

@@ -122,7 +122,7 @@ PADDING = ("edge_padding_low", "edge_padding_high", "interior_padding")
 
 
 def _rows(fields: Fields, name: str, columns: Sequence[str]) -> dict[str, tuple[Ints, ...]]:
-    """An attribute with a row for each dimension, of lists with an integer for each. Raises TypeFault where they differ in length."""
+    """An attribute with a row for each dimension, from ``columns``, lists of integers. Raises TypeFault where those differ in length."""
     lists = [fields.ints(column) for column in columns]
     if len(set(map(len, lists))) != 1:
         raise TypeFault(f"{', '.join(columns)} of '{fields.owner}' must have the same length")

@@ -13,7 +13,7 @@ from irscope.ops.faults import TypeFault
 
 
 def _region_of(work: Work, count: int) -> list[Graph]:
-    """The region of an operation, which must take so many arguments."""
+    """The region of an operation, as a list of one. Raises TypeFault where it does not take ``count`` arguments."""
     graph = work.region()
     if len(graph.params) != count:
         raise TypeFault(f"the region of '{work.operation.name}' takes {len(graph.params)} arguments, but must take {count}")
@@ -47,7 +47,10 @@ directly("reduce", "dimensions", _direct_reduce)
 
 def window_of(fields: Fields, size: tuple[int, ...], dilations: tuple[str, str] = ("base_dilations", "window_dilations"),
               reversal: tuple[bool, ...] | None = None) -> Window:
-    """The window of an operation, over dimensions of this size; ``dilations`` are the names of those of the array and of the window."""
+    """The window of an operation. ``size`` is that of the window; ``dilations`` names the attributes that dilate the array and the window.
+
+    Raises TypeFault where an attribute has another number of dimensions.
+    """
     n, one = len(size), (1,) * len(size)
     base, window = (fields.ints(name, one) for name in dilations)
     made = Window.make(size, fields.ints("window_strides", one), fields.pairs("padding") or ((0, 0),) * n, base, window, reversal)

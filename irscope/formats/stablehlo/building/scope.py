@@ -133,6 +133,6 @@ def types_of(values: Iterable[Defined]) -> list[Type]:
 
 
 def result_type(operation: Operation) -> Type:
-    """The type of the results: of one by itself, of any other number as a tuple."""
+    """The type of a single result, else the tuple of the types of the results."""
     results = operation.results
     return results[0].type if len(results) == 1 else TupleType(tuple(r.type for r in results))

@@ -31,7 +31,7 @@ def _channel(fields: Fields) -> int:
 
 
 def _channel_id(fields: Fields) -> dict[str, int]:
-    """The channel, where there is one."""
+    """The attribute ``channel_id``; none for channel 0, which is the default."""
     return {"channel_id": channel} if (channel := _channel(fields)) else {}
 
 

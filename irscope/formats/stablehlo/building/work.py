@@ -104,13 +104,13 @@ class Work:
         return self.scope.step(op, operands, type, attrs, bodies)
 
     def give(self, *nodes: Node) -> None:
-        """The nodes are the results. Raises TypeFault where the text names another number of them."""
+        """Set the nodes of the results. Raises TypeFault where the text declares another number of results."""
         self.count_results(len(nodes))
         for result, node in zip(self.operation.results, nodes, strict=True):
             self.scope.nodes[result] = node
 
     def give_parts(self, whole: Node) -> None:
-        """The results are the elements of a tuple; a single result is the node itself."""
+        """Set the results to the elements of a tuple, or a single result to the node itself. Raises TypeFault as :meth:`give` does."""
         results = self.operation.results
         if len(results) == 1:
             self.scope.nodes[results[0]] = whole
@@ -119,14 +119,14 @@ class Work:
             self.give(*self.scope.parts(whole, [result.name for result in results]))
 
     def count_results(self, number: int) -> None:
-        """Check the number of results."""
+        """Raise TypeFault where the text declares another number of results."""
         if number != len(self.operation.results):
             raise TypeFault(f"'{self.operation.name}' op has {number} result{'s' * (number != 1)}, but "
                             f"{len(self.operation.results)} are declared")
 
     def emit(self, op: Op, attrs: Mapping[str, Any] = NO_ATTRS, operands: Sequence[Node] | None = None,
              bodies: Sequence[Graph] = ()) -> Node:
-        """The operation is one node over these operands (default: its own), whose results are its own."""
+        """Build the operation as one node over these operands (default: its own), and set its results."""
         node = self.add(op, self.operands if operands is None else operands, attrs, bodies)
         self.give_parts(node)
         return node
@@ -143,7 +143,7 @@ def declare(names: str, build: Build) -> None:
 
 
 def builds(names: str) -> Callable[[Build], Build]:
-    """The same for the function that follows."""
+    """The decorator form of :func:`declare`."""
     def register(build: Build) -> Build:
         declare(names, build)
         return build
@@ -151,10 +151,10 @@ def builds(names: str) -> Callable[[Build], Build]:
 
 
 def primitive(names: str, op: Op, attrs: Attrs | None = None, count: int | None = None, direct: str | None = None) -> None:
-    """Declare operations that are one node of an operator, with the attributes that ``attrs`` makes of theirs.
+    """Declare operations that become one node of an operator; ``attrs`` makes its attributes from theirs.
 
-    ``count`` is the number of operands, where it is checked before the attributes. With ``direct``, lines that have no other attributes
-    become the node as they are read, where the operator's own inference takes their types.
+    ``count`` is the number of operands, if it is to be checked before the attributes. With ``direct``, names of attributes between
+    blanks, lines that have no others become the node as they are read, where the operator's own inference accepts their types.
     """
     def build(work: Work) -> None:
         if count is not None:

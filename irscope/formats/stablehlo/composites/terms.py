@@ -31,7 +31,7 @@ class Term:
         return Term(self.t, self.t.like(self.node, value))
 
     def lift(self, other: Term | float) -> Term:
-        """``other`` itself, or a tensor of that value."""
+        """``other`` itself, or a tensor of that value with the type of this one."""
         return other if isinstance(other, Term) else self.like(other)
 
     def binary(self, name: str, other: Term | float) -> Term:

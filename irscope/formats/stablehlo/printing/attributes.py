@@ -111,7 +111,7 @@ def _scatter(node: Node) -> Texts:
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[int]]) -> Texts:
-    """A list for each of three numbers that an attribute has for a dimension."""
+    """The columns of an attribute that has a row of three numbers for each dimension, by their names."""
     return {name: ints(column) for name, column in zip(names, zip(*rows, strict=True) if rows else ((), (), ()), strict=True)}
 
 

@@ -4,12 +4,17 @@
     def leaky_relu(t: Torch, x: Node, slope: float) -> Node:
         return t.select(t.compare("GT", x, t.like(x, 0)), x, t.scale(x, slope))
 
-A ``pure`` operator takes nodes and returns nodes (several results: a tuple, a list of tensors: a list). In-place forms (``leaky_relu_``)
-follow from it. A ``view`` returns a View: how to read it from its base and write it back, and its strides. An ``alias`` takes the layout of
-its operand, and says whether torch returns a view, a copy, or the operand itself. A ``raw`` operator takes handles and the running
-program. What a function takes after a ``*`` is found by its name in the schema, so that one function does for schemas of other orders;
-arguments that it does not name change no result. To add operators, write them in a family file here; everything else follows from the
-declaration. Where the strides of the result are known, add its name to a list in ``layouts.py``.
+A ``pure`` operator takes nodes and returns nodes: a tuple for several results, a list for a list of tensors. In-place forms
+(``leaky_relu_``) follow from it. A ``view`` returns a TensorView: functions that read it from its base and write it back, and its strides.
+An ``alias`` also takes the layout of its operand, and returns a Decision: a view, a copy, or the operand itself. A ``raw`` operator takes
+unconverted values (handles, lists) and the running program.
+
+A function takes its parameters before a bare ``*`` by position, and those after it by their names in the schema. So one function can
+implement schemas with different orders of arguments. With a ``*``, it ignores arguments that it does not name: they must not change the
+result.
+
+To add operators, write them in a family file here; everything else follows from the declaration. Where the strides of the result are
+known, add its name to a list in ``layouts.py``.
 """
 from __future__ import annotations
 
@@ -51,7 +56,7 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: 
              effect: Effect = Effect.PURE, draws: bool = False) -> Callable[[F], F]:
     """Declare what operators of these schemas do. ``work``, ``traits`` and ``effect`` are those of :class:`irscope.graph.Op`.
 
-    With ``draws`` a node takes numbers from torch's generator, which counts as an effect; not in evaluation, and not with probability 0.
+    With ``draws``, a node takes numbers from torch's generator, which counts as an effect, except in evaluation or with probability 0.
     """
     def enter(function: F) -> F:
         for text in schemas:
@@ -71,7 +76,10 @@ def operator(*schemas: str, style: str = "pure", namespace: str = "aten", work: 
 
 
 def _by_name(schema: Schema, function: Callable[..., Any], before: int) -> Callable[..., Any]:
-    """A function that takes the arguments of a schema in order, with ``before`` others in front of all but the first of them."""
+    """A function that takes all arguments of the schema by position, and passes ``function`` its keyword-only ones by keyword.
+
+    ``before`` is the number of other values in a call: the builder, and for an alias also the layout, which follows the first argument.
+    """
     code = function.__code__
     if not code.co_kwonlyargcount:
         return function
@@ -94,7 +102,7 @@ def alias(*schemas: str, traits: str = "", draws: bool = False) -> Callable[[F],
     """Declare operators that share the memory of their first argument depending on strides and types.
 
     The function takes ``(t, x, layout, ...)`` and returns a Decision, or a list of them; a list of tensors comes with a list of layouts.
-    ``traits`` tells what to assume where the types of a text leave that open: ``view``, ``dense-view``, ``cast`` or ``dropout``.
+    ``traits`` states what to assume where the types of a text leave that open: ``view``, ``dense-view``, ``cast`` or ``dropout``.
     """
     return operator(*schemas, style="alias", traits=traits, draws=draws)
 
@@ -106,7 +114,7 @@ def overloads(name: str) -> Overloads | None:
 
 
 def function_of(name: str, *families: str) -> Callable[..., Any]:
-    """The function of an operator's first overload, for a family that declares others by it; imports the families that declare it."""
+    """The function of an operator's first overload, which takes all arguments by position. Imports ``families`` first."""
     for family in families:
         import_module(f"{__name__}.{family}")
     return _table[name].choices[0].function

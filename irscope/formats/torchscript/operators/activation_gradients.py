@@ -1,4 +1,4 @@
-"""Gradients of activations and of softmax: the gradient of the loss by the input, from that by the output."""
+"""Gradients of activations and of softmax: the gradient with respect to the input, from that with respect to the output."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -30,7 +30,10 @@ def tanh_backward(t: Torch, grad: Node, y: Node) -> Node:
 
 
 def _of_pair(*schemas: str) -> Callable[[Callable[..., Node]], Callable[..., Node]]:
-    """Declare a function of a gradient and another tensor, which it gets in their common type, half types as float32."""
+    """Declare operators by a function of a gradient and another tensor.
+
+    The function receives both in their common type, half types as float32. Its result is converted to the common type.
+    """
     def enter(function: Callable[..., Node]) -> Callable[..., Node]:
         @operator(*schemas)
         @wraps(function)

@@ -18,7 +18,7 @@ def add(t: Torch, x: Node, y: Any, alpha: Any) -> Node:
 
 
 def by_alpha(t: Torch, x: Node, alpha: Any) -> Node:
-    """``alpha`` times ``x``. Raises TypeFault for a fraction of integers, whose factor would be 0."""
+    """``alpha`` times ``x``. Raises TypeFault for a fractional ``alpha`` of an integer tensor, which would truncate it."""
     if isinstance(alpha, float) and not alpha.is_integer() and not (t.dtype(x).is_float or t.dtype(x).is_complex):
         raise TypeFault(f"alpha is {alpha}, and the tensor has integers: {t.dtype(x).name}")
     return t.scale(x, alpha) if alpha != 1 else x
@@ -81,7 +81,7 @@ def floor_divide(t: Torch, x: Node, y: object) -> Node:
 
 
 def _lowered(t: Torch, quotient: Node, rest: Node, y: Node) -> Node:
-    """A quotient, one less where there is a rest of another sign than the divisor."""
+    """The quotient minus one where the remainder ``rest`` is not zero and differs in sign from the divisor ``y``."""
     adjust = t.binary("and", t.compare("NE", rest, t.like(rest, 0)),
                       t.compare("NE", t.compare("LT", rest, t.like(rest, 0)), t.compare("LT", y, t.like(y, 0))))
     return t.select(adjust, t.plus(quotient, -1), quotient)

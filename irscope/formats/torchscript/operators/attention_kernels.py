@@ -19,7 +19,8 @@ Pair = tuple[Node, Node]
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """What hides keys: a bias that is added (or a bool mask that keeps), or the causal order; and the factor of the scores."""
+    """What hides keys: a bias that is added to the scores (or a bool mask, true where a key is kept), or the causal order; and the
+    factor of the scores."""
 
     bias: Node | None = None
     causal: bool = False
@@ -52,7 +53,7 @@ def attended(t: Torch, q: Node, k: Node, v: Node, p: float, by: Masking) -> Pair
 
 
 def gradients(t: Torch, grad: Node, qkv: tuple[Node, Node, Node], made: Node, logs: Node, by: Masking) -> tuple[Node, Node, Node, Node]:
-    """The gradients by queries, keys, values and scores (without their factor)."""
+    """The gradients with respect to the queries, the keys, the values, and the scores after scaling and masking."""
     q, k, v = qkv
     factor = 1 / sqrt(nonzero("the size of a query", t.shape(q)[-1])) if by.scale is None else by.scale
     s = scores(t, q, k, by)

@@ -40,7 +40,7 @@ def convolve(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry)
 
 
 def convolve_back(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeometry, output_padding: Sequence[int]) -> Node:
-    """The gradient of a convolution: the input dilated by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
+    """A transposed convolution: the input is dilated by the stride, the kernel reversed. ``w`` is [in, out / groups, k...]."""
     x, n, single = _begin(t, x, w, bias)
     stride, padding, dilation, extra = (each(v, n) for v in (at.stride, at.padding, at.dilation, output_padding))
     size, groups = t.shape(w)[2:], at.groups
@@ -54,7 +54,7 @@ def convolve_back(t: Torch, x: Node, w: Node, bias: Node | None, at: SpatialGeom
 
 
 def _begin(t: Torch, x: Node, w: Node, bias: Node | None) -> tuple[Node, int, bool]:
-    """The input with a batch dimension, the number of spatial dimensions, and whether the batch was missing."""
+    """The input with a batch dimension, the number of spatial dimensions, and whether the batch dimension was missing."""
     t.alike(x, w, bias)
     n = len(t.shape_of(w, 2)) - 2
     single = t.rank(x) == n + 1
@@ -68,7 +68,7 @@ def _finish(t: Torch, y: Node, bias: Node | None, n: int, single: bool) -> Node:
 
 
 def each(values: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """A number for each of ``n`` dimensions; one number is for all. Raises TypeFault for another number of them."""
+    """A value for each of ``n`` dimensions; a single value applies to all. Raises TypeFault for any other number of values."""
     if len(values) not in (1, n):
         raise TypeFault(f"it takes one number or {n} for the dimensions of a window, not {len(values)}")
     return tuple(values) * n if len(values) == 1 else tuple(values)

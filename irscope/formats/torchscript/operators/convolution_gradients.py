@@ -32,13 +32,13 @@ def convolution_backward(t: Torch, grad: Node, x: Node, w: Node, bias: list[int]
 
 
 def _left_over(t: Torch, grad: Node, x: Node, w: Node, at: SpatialGeometry) -> Sizes:
-    """How many elements at the end of ``x`` no window of a convolution reaches."""
+    """The number of elements at the end of each spatial dimension of ``x`` that no window of the convolution reaches."""
     rows = zip(t.shape(x)[2:], t.shape(grad)[2:], t.shape(w)[2:], at.stride, symmetric(at), at.dilation, strict=True)
     return tuple(n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, k, s, p, d in rows)
 
 
 def symmetric(at: SpatialGeometry) -> list[int]:
-    """The padding on both sides of each dimension: gradients have no other."""
+    """The padding of each dimension, which gradients have equally on both sides."""
     return [p for p in at.padding if isinstance(p, int)]
 
 

@@ -23,7 +23,7 @@ from irscope.source.budget import require_nodes
 
 
 def _copying(schema: str, function: Callable[..., Any]) -> None:
-    """``permute_copy`` copies the view of ``permute``."""
+    """Declare an operator that copies a view, as ``permute_copy`` copies that of ``permute``."""
     @operator(schema)
     def copied(t: Torch, x: Node, *rest: object) -> object:
         made = function(t, x, *rest)
@@ -166,6 +166,7 @@ def masked_index_put(t: Torch, x: Node, mask: Node, indices: list[Node | None], 
 
 
 def _inside(t: Torch, x: Node, indices: list[Node | None]) -> list[Node | None]:
+    """The indices, clamped to the sizes of ``x``."""
     return [None if i is None else t.minimum(t.maximum(i, t.like(i, 0)), t.like(i, t.shape(x)[d] - 1)) for d, i in enumerate(indices)]
 
 
@@ -184,12 +185,12 @@ def cumulative_trapezoid(t: Torch, y: Node, *, x: Node | None = None, dx: float 
 
 
 def _strips(t: Torch, y: Node, x: Node | None, d: int) -> Node:
-    """Twice the areas of the strips, whose width is one or that between two coordinates."""
+    """Twice the area of each strip between neighbours along dimension ``d``. ``x`` has the coordinates; without it, widths are 1."""
     return accumulating(t, _heights(t, y, d) if x is None else t.mul(*t.promote(_gaps(t, y, x, d), _heights(t, y, d))), None)
 
 
 def _gaps(t: Torch, y: Node, x: Node, d: int) -> Node:
-    """Differences of neighbours; of a vector along dimension ``d`` of ``y``."""
+    """Differences of neighbouring coordinates; a vector ``x`` has the coordinates of dimension ``d`` of ``y``."""
     if t.rank(x) == 1:
         x = t.reshape(x, tuple(t.shape(x)[0] if i == d else 1 for i in range(t.rank(y))))
     d += t.rank(x) - t.rank(y)

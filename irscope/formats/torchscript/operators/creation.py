@@ -1,4 +1,7 @@
-"""Operators that create tensors: arange, zeros, full and their relatives. A type of None is float32, or that of the ``like`` tensor."""
+"""Operators that create tensors: arange, zeros, full and their relatives.
+
+Without a dtype, the element type is float32, that of the ``like`` tensor, or that of the given values.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,6 +24,10 @@ LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 
 
 def _filled(name: str, value: object, sized: Sequence[str] = (), like: Sequence[str] = ()) -> None:
+    """Declare ``zeros``, ``zeros_like`` and ``new_zeros``, or those of another value.
+
+    ``sized`` are more schemas that take no tensor, ``like`` more that take one.
+    """
     @operator(f"{name}(int[] size, {OPTIONS})", *sized)
     def made(t: Torch, size: list[int], *, dtype: int | None) -> Node:
         return t.full(tuple(size), value, t.dtype_number(dtype, F32))
@@ -49,7 +56,7 @@ def full_like(t: Torch, x: Node, *, fill_value: object, dtype: int | None, size:
     return t.broadcast_to(value, t.shape(x) if size is None else tuple(size))
 
 
-# start, start + step, ... below end; Long when all three are ints.
+# start, start + step, ... below end; int64 when all three are ints.
 @operator(f"arange(Scalar end, {OPTIONS})", f"arange.start(Scalar start, Scalar end, {OPTIONS})",
           f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS})")
 def arange(t: Torch, *, start: Any = 0, end: Any, step: Any = 1, dtype: int | None) -> Node:
@@ -65,7 +72,7 @@ def arange(t: Torch, *, start: Any = 0, end: Any, step: Any = 1, dtype: int | No
 
 
 def _count(start: float, end: float, step: float) -> float:
-    """How many steps lead from start to end. Raises TypeFault where their number is not finite."""
+    """The number of steps from start to end, not rounded. Raises TypeFault where it is not finite."""
     count = (end - start) / step
     if not isfinite(count):
         raise TypeFault(f"a range from {start} to {end} in steps of {step} has no finite length")
@@ -183,7 +190,7 @@ def _triangle(name: str) -> None:
     @operator(f"{name}_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
               "bool? pin_memory=None)")
     def indices(t: Torch, rows: int, columns: int, offset: int, *, dtype: int | None) -> Node:
-        # Rows and columns of the elements of a triangle.
+        # [2, n]: the row and the column of each element of the triangle.
         table("the triangle", max(at_least(0, "the rows", rows), 1), max(at_least(0, "the columns", columns), 1))
         found = (np.tril_indices if name == "tril" else np.triu_indices)(rows, within(offset, rows, columns), columns)
         return t.array(np.stack(found), t.dtype_number(dtype, S64))

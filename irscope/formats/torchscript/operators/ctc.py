@@ -42,7 +42,7 @@ def _log_sum(t: Tensors, parts: list[Node]) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class CtcTexts:
-    """The targets: the letters, the steps and the letters of each text, the latter as numbers too where they are known."""
+    """The targets: the letters of all texts, and the numbers of steps and of letters of each text, the latter also as ints where known."""
 
     targets: Node
     inputs: Node
@@ -52,7 +52,7 @@ class CtcTexts:
 
 
 def losses(t: Torch, log: Node, wanted: CtcTexts) -> Node:
-    """-log of the probability of each text [batch], over [time, batch, classes].
+    """[batch]: -log of the probability of each text, from the logarithms ``log`` [time, batch, classes].
 
     The states are the text with blanks around every letter; a step stays, advances by one, or skips a blank between different letters.
     """

@@ -157,9 +157,10 @@ def eigvals(t: Torch, a: Node) -> Node:
 
 
 def _tolerance(t: Torch, a: Node, largest: Node, atol: object, rtol: object) -> Node:
-    """The threshold of zero singular values: the larger of the absolute and the relative tolerance; [..., 1] as ``largest``.
+    """The limit up to which singular values count as zero: the larger of the absolute tolerance and the relative one times ``largest``.
 
-    Where neither is given, and where an absolute one of a tensor is zero, the relative one is eps * max(rows, columns).
+    It is [..., 1], as ``largest`` is. A relative tolerance that is not given is 0 where the absolute one is positive, else
+    eps * max(rows, columns).
     """
     kind = t.dtype(largest)
     default = epsilon(kind) * max(t.shape_of(a, 2)[-2:])
@@ -181,6 +182,7 @@ def _sizes(t: Torch, a: Node, hermitian: bool) -> Node:
 
 
 def rank_of(t: Torch, a: Node, sizes: Node, atol: object, rtol: object) -> Node:
+    """s64[...]: the number of singular values ``sizes`` of ``a`` above the tolerance."""
     d = [t.rank(sizes) - 1]
     if t.shape(sizes)[-1] == 0:
         return t.full(t.shape(a)[:-2], 0, S64)
@@ -198,6 +200,7 @@ def matrix_rank(t: Torch, a: Node, *, tol: object = None, atol: object = None, r
 
 
 def pseudo_inverse(t: Torch, a: Node, atol: object, rtol: object, hermitian: bool) -> Node:
+    """[..., columns, rows]: singular values up to the tolerance count as zero."""
     *lead, rows, columns = t.shape_of(a, 2)
     if 0 in t.shape(a):
         return t.full((*lead, columns, rows), 0, t.dtype(a))

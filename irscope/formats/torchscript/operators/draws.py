@@ -18,7 +18,7 @@ GENERATOR = "*, Generator? generator=None"
 
 
 def draw(t: Torch, shape: tuple[int, ...], kind: DType, normal: bool = False) -> Node:
-    """Numbers of a hidden state: uniform in [0, 1), or normal."""
+    """Random numbers: uniform in [0, 1), or standard normal."""
     wide = kind if kind.is_float else F32
     bounds = (t.array(0, wide), t.array(1, wide))
     distribution = "rng_normal" if normal else "rng_uniform"
@@ -26,7 +26,7 @@ def draw(t: Torch, shape: tuple[int, ...], kind: DType, normal: bool = False) ->
 
 
 def whole(t: Torch, shape: tuple[int, ...], low: Any, high: Any, kind: DType) -> Node:
-    """Uniform whole numbers from ``low`` to below ``high``."""
+    """Random integers, uniform in [low, high)."""
     drawn = draw(t, shape, F32)
     return t.convert(t.add(t.unary("floor", t.mul(drawn, t.as_tensor(high - low, F32))), t.as_tensor(low, F32)), kind)
 

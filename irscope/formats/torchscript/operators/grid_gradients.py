@@ -1,4 +1,4 @@
-"""Gradients of sampling at the positions of a grid, by the image and by the grid."""
+"""Gradients of sampling at the positions of a grid, with respect to the image and to the grid."""
 from __future__ import annotations
 
 from functools import reduce
@@ -14,13 +14,16 @@ from irscope.ops.faults import TypeFault
 
 
 def _unnormalised(t: Torch, v: Node, n: int, corners: bool) -> tuple[Node, float]:
-    """A coordinate in elements, and its derivative by that of the grid."""
+    """A coordinate in elements, and its derivative with respect to the coordinate of the grid."""
     v = t.plus(v, 1)
     return (t.scale(v, (n - 1) / 2), (n - 1) / 2) if corners else (t.plus(t.scale(v, n / 2), -0.5), n / 2)
 
 
 def _bounded(t: Torch, v: Node, n: int, padding: int, corners: bool) -> tuple[Node, Node]:
-    """A coordinate within the image as the padding brings it there, and the derivative of that: 1, -1 where reflected, 0 outside."""
+    """The coordinate after padding, and its derivative: 1, -1 where it is reflected, 0 on and beyond the border.
+
+    Zero padding changes no coordinate.
+    """
     one = t.like(v, 1)
     slope = one
     if padding == ZEROS:
@@ -41,7 +44,7 @@ def _bounded(t: Torch, v: Node, n: int, padding: int, corners: bool) -> tuple[No
 
 
 class _Sampling(Image):
-    """The image, and the sums of what its elements get."""
+    """An image, and for each of its elements the sum of the gradients that were added."""
 
     def __init__(self, t: Torch, x: Node, out: tuple[int, ...]) -> None:
         super().__init__(t, x, out)
@@ -53,7 +56,7 @@ class _Sampling(Image):
         return self.t.select(self.t.unsqueeze(inside, -1), rows, self.t.array(0, self.t.dtype(rows)))
 
     def add(self, at: list[Node], grad: Node) -> None:
-        """Add gradients [N, *out, C] to their elements."""
+        """Add gradients [N, *out, C] to the elements at the coordinates; those outside are ignored."""
         t = self.t
         place, inside = self.places(at)
         kept = t.select(t.unsqueeze(inside, -1), grad, t.array(0, t.dtype(grad)))

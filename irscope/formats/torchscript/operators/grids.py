@@ -15,7 +15,9 @@ from irscope.ops.checked import at_least, table
 from irscope.ops.faults import TypeFault
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
+"""torch's numbers for modes of interpolation."""
 ZEROS, BORDER, REFLECTION = 0, 1, 2
+"""torch's numbers for modes of padding."""
 
 
 @operator("affine_grid_generator(Tensor theta, int[] size, bool align_corners)")
@@ -60,7 +62,7 @@ def grid_sampler(t: Torch, x: Node, grid: Node, mode: int, padding: int, corners
 
 
 def _place(t: Torch, grid: Node, k: int, n: int, corners: bool) -> Node:
-    """A coordinate of the grid in elements of the image."""
+    """Coordinate ``k`` of the grid in elements of the image, which has ``n`` in that dimension."""
     d = t.rank(grid) - 1
     v = t.plus(t.reshape(t.slice_dim(grid, d, k, k + 1), t.shape(grid)[:-1]), 1)
     return t.scale(v, (n - 1) / 2) if corners else t.plus(t.scale(v, n / 2), -0.5)
@@ -85,7 +87,7 @@ Sample = Callable[[list[Node]], Node]
 
 
 class Image:
-    """An image [N, C, ...] as rows of channels, read at integer coordinates [N, *out], which count only inside."""
+    """An image [N, C, ...] as rows of channels, which is read at integer coordinates [N, *out], one tensor per dimension."""
 
     def __init__(self, t: Torch, x: Node, out: tuple[int, ...]) -> None:
         self.t, self.out = t, out
@@ -95,7 +97,7 @@ class Image:
         self.flat = t.reshape(t.transpose(x, self.order), (self.batch * self.total, self.channels))
 
     def places(self, at: list[Node]) -> tuple[Node, Node]:
-        """The rows of coordinates, and which of them are inside."""
+        """The row at each coordinate, clamped to the image, and whether the coordinate is inside."""
         t, step, inside = self.t, self.total, None
         place = t.scale(t.iota((self.batch, *self.out), 0, S64), self.total)
         for v, size in zip(at, self.sizes, strict=True):
@@ -107,7 +109,7 @@ class Image:
         return place, inside
 
     def read(self, at: list[Node]) -> Node:
-        """[N, *out, C]: zeros outside."""
+        """[N, *out, C]: the elements at the coordinates, zeros outside."""
         t, (place, inside) = self.t, self.places(at)
         rows = t.take(self.flat, place, 0)
         return t.select(t.broadcast_to(t.unsqueeze(inside, -1), t.shape(rows)), rows, t.like(rows, 0))
@@ -126,7 +128,7 @@ def _linear(t: Torch, places: list[Node], sample: Sample) -> Node:
 
 
 def corner_shares(t: Torch, parts: list[Node], corner: tuple[int, ...], without: int = -1) -> Iterator[Node]:
-    """How much each dimension gives a corner, ``without`` one of them."""
+    """The factors of a corner's interpolation weight, one per dimension; the dimension ``without`` is left out."""
     return (part if up else t.sub(t.like(part, 1), part) for d, (up, part) in enumerate(zip(corner, parts, strict=True)) if d != without)
 
 

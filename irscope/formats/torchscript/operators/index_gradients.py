@@ -87,7 +87,7 @@ def bag(t: Torch, weight: Node, indices: Node, offsets: Node, scale: bool, mode:
 
 
 MAXIMUM = 2
-"""The mode of a bag in which each column is that of its largest row."""
+"""The mode in which each column of a bag is its largest element."""
 
 
 def _largest_rows(t: Torch, weight: Node, indices: Node, bag_of: Node, bags: int) -> Node:
@@ -129,7 +129,7 @@ def bag_backward(t: Torch, grad: Node, indices: Node, offsets: Node, bag_of: Nod
 
 
 def _bags(t: Torch, indices: Node, offsets: Node, bag_of: Node) -> Node:
-    """The bag of each index: the kernels of torch may leave it out."""
+    """The bag of each index: ``bag_of``, or computed from the offsets where torch's kernel left it out."""
     if t.shape(bag_of) == t.shape(indices):
         return bag_of
     n, bags = t.shape(indices)[0], t.shape(offsets)[0]

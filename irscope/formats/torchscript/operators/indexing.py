@@ -15,7 +15,7 @@ from irscope.ops.faults import TypeFault
 
 
 def wrapped(t: Torch, index: Node, n: int) -> Node:
-    """An index with negative values counted from the end. Raises TypeFault for one that is not of integers."""
+    """An index with negative values counted from the end. Raises TypeFault for one that does not have integers."""
     if not t.dtype(index).is_integer:
         raise TypeFault(f"an index has integers, not {t.dtype(index).name}")
     index = t.convert(index, S64) if t.dtype(index).kind != "int" else index
@@ -82,7 +82,7 @@ def gather(t: Torch, x: Node, dim: int, index: Node, sparse: bool) -> Node:
 
 
 def _require_inside(t: Torch, x: Node, d: int, index: Node) -> None:
-    """Raise TypeFault where an index is larger than the tensor in another dimension than the one that it indexes."""
+    """Raise TypeFault where an index is larger than the tensor in a dimension other than the indexed one."""
     xs, ys = t.shape(x) or (1,), t.shape(index) or (1,)
     if len(xs) != len(ys) or any(i != d and b > a for i, (a, b) in enumerate(zip(xs, ys, strict=False))):
         raise TypeFault(f"an index of the sizes {list(ys)} does not fit a tensor of the sizes {list(xs)}, indexed along dimension {d}")
@@ -138,7 +138,10 @@ def is_mask(t: Torch, index: Node) -> bool:
 
 
 def _without_masks(t: Torch, x: Node, indices: list[Node | None]) -> list[Node | None]:
-    """Replace masks by the indices of their true elements, one index for each of their dimensions, whose sizes they have."""
+    """Replace each mask by the indices of its true elements, one index per dimension of the mask.
+
+    Raises TypeFault for a mask that does not have the sizes of the dimensions that it indexes.
+    """
     out: list[Node | None] = []
     for i in indices:
         if i is not None and is_mask(t, i):
@@ -243,7 +246,10 @@ def masked_select(t: Torch, x: Node, mask: Node) -> Node:
 
 
 def scattered(t: Torch, x: Node, dim: int, index: Node, source: Node, combine: str | None) -> Node:
-    """Elements of ``source`` written at ``x[index[i, j], j]`` for dimension 0, and so on; without an index ``x`` itself."""
+    """``x`` with elements of ``source`` written at ``x[index[i, j], j]`` (for dimension 0); ``x`` itself for an empty index.
+
+    ``combine`` says how an element is combined with the one in its place; None overwrites it.
+    """
     t.alike(x, source)
     d = t.dim(x, dim)
     if 0 in t.shape(index):

@@ -25,7 +25,7 @@ NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)
 CUBIC = -0.75
 """The parameter of torch's cubic convolution."""
 SMALLEST_FACTOR = 1e-9
-"""A smaller factor has no reciprocal that counts elements."""
+"""Smaller factors are refused: their reciprocal is no plausible number of elements."""
 SUPPORTS = {"linear_aa": 1, "cubic_aa": 2, "lanczos_aa": 3}
 """How far the filters of antialiased resizing reach, in elements of the coarser grid."""
 
@@ -39,14 +39,14 @@ def positions(have: int, want: int, align: bool, scale: float | None) -> Array:
 
 
 def _step(have: int, want: int, scale: float | None) -> float:
-    """The distance of two result elements in the input: by the factor, or where torch ignores it, by the sizes."""
+    """The distance in the input between neighbouring result elements: from a positive factor, else from the sizes."""
     if scale is not None and scale > 0:
         return 1 / at_least(SMALLEST_FACTOR, "a factor", scale)
     return have / at_least(1, "a result's size", want)
 
 
 def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]:
-    """The element of the input that each result element is."""
+    """The index of the input element that each result element copies."""
     table("the places of a resized dimension", want)
     factor = np.float32(_step(have, want, scale))
     return [min(floor((i + (0.5 if exact else 0.0)) * factor), have - 1) for i in range(want)]
@@ -136,7 +136,7 @@ def _filter(mode: str, x: Array) -> Array:
 
 
 def _resulting(size: float) -> int:
-    """A size times a factor, rounded down. Raises TypeFault for one that no memory holds."""
+    """A size times a factor, rounded down. Raises TypeFault for one that is not between 1 and 2 ** 31."""
     if not 1 <= size < 1 << 31:
         raise TypeFault(f"a result's size must be between 1 and 2 ** 31, not {size}")
     return int(size)
@@ -224,8 +224,8 @@ def _mirrored(t: Torch, x: Node, pads: list[int], mode: str) -> Node:
 
 
 def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
-    """The element of the input that each element of the padded one is, along a dimension. Raises TypeFault for an unknown mode, and where
-    the padding is longer than the mode allows."""
+    """The index of the input element at each position of the padded dimension. Raises TypeFault for an unknown mode, and where the
+    padding is longer than the mode allows."""
     if n < 1 or (mode == "reflect" and max(low, high) >= n) or n + low + high < 0:
         raise TypeFault(f"padding of {low} and {high} does not fit {n} elements in the mode {mode!r}")
     table("the padded dimension", max(0, n + low + high))

@@ -182,7 +182,7 @@ def _letters(term: str, rank: int) -> str:
 
 
 def _diagonal(t: Torch, x: Node, term: str) -> tuple[Node, str]:
-    """A repeated letter takes the diagonal."""
+    """Take the diagonal where a letter is repeated."""
     for c in set(term):
         while term.count(c) > 1:
             i, j = term.index(c), term.rindex(c)
@@ -268,6 +268,7 @@ def grouped_mm(t: Torch, x: Node, w: Node, offsets: Node | None, bias: Node | No
 
 
 def _by_rows(t: Torch, x: Node, w: Node, offsets: Node) -> Node:
+    """Each row times the matrix of its group; rows from the last offset on are 0. All rows are multiplied with every matrix."""
     rows, groups = t.shape(x)[0], t.shape(w)[0]
     at = t.reshape(t.iota((rows,), 0, t.dtype(offsets)), (rows, 1))
     group = t.sum(t.convert(t.compare("GE", at, t.reshape(offsets, (1, groups))), F32), [1])

@@ -124,7 +124,8 @@ def cross_entropy(t: Torch, x: Node, y: Node, w: Node | None, reduction: int, ig
 
 
 def _smooth(t: Torch, log: Node, y: Node, w: Node | None, reduction: int, ignored: int) -> Node:
-    """The mean of the loss over all classes, each by its weight; the mean over rows is by the weights of their targets."""
+    """The mean of the loss over all classes, each times its weight; a mean over rows divides by the sum of the
+    weights of their targets."""
     d = 1 if t.rank(log) > 1 else 0
     valid = t.compare("NE", y, t.like(y, ignored))
     factor = None if w is None else t.reshape(w, (t.shape(w)[0], *(1,) * (t.rank(log) - d - 1)))
@@ -207,7 +208,8 @@ def triplet_margin_loss(t: Torch, anchor: Node, positive: Node, negative: Node, 
 
 
 def named_labels(t: Torch, y: Node) -> tuple[Node, Node, Node]:
-    """Of rows of labels up to the first -1: which count, the labels (0 where none), and whether each class is among them."""
+    """For rows of labels that end at the first -1: which entries are labels, the labels (0 elsewhere), and pred[n, c]: whether
+    each class is among the labels of a row."""
     named = t.compare("EQ", t.cumulative("add", t.convert(t.compare("LT", y, t.like(y, 0)), S64), 1, 0), t.array(0, S64))
     safe = t.select(named, y, t.like(y, 0))
     n, c = t.shape_of(y, 2, 2)

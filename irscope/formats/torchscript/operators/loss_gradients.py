@@ -1,4 +1,4 @@
-"""Gradients of losses, and the losses as gradients need them: with what they save. Reductions are 0 none, 1 mean, 2 sum."""
+"""Gradients of losses, and the losses that also return what their gradient takes. Reductions are 0 none, 1 mean, 2 sum."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from irscope.ops.checked import nonzero
 
 
 def _elementwise(t: Torch, grad: Node, x: Node, y: Node, reduction: int, slope: Callable[[Node, Node], Node]) -> Node:
-    """The gradient of a loss of each pair, times that of the loss."""
+    """The gradient of an elementwise loss with respect to ``x``: the ``slope`` of each pair times the gradient of the loss."""
     n = prod(t.broadcast_shape(t.shape(x), t.shape(y)))
 
     def whole(g: Node, a: Node, b: Node) -> Node:
@@ -129,7 +129,7 @@ def multi_margin_loss_backward(t: Torch, grad: Node, x: Node, y: Node, p: int, m
 
 
 def _times(t: Torch, made: Node, grad: Node, reduction: int, n: int) -> Node:
-    """The gradients of rows, times that of the loss."""
+    """The gradients of ``n`` rows times the gradient of the loss, divided by ``n`` for a mean."""
     g = widened(t, grad)
     if reduction == 0:
         g = t.reshape(g, (n, 1))

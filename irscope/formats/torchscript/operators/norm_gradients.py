@@ -28,7 +28,7 @@ def _others(t: Torch, x: Node) -> list[int]:
 
 
 def normal_gradient(t: Torch, grad: Node, scaled: Node, factor: Node, dims: Sequence[int]) -> Node:
-    """The gradient by x of y = (x - mean) * factor along dimensions, where both depend on x; ``scaled`` is y."""
+    """The gradient with respect to x of y = (x - mean) * factor along dimensions, where mean and factor depend on x; ``scaled`` is y."""
     n = prod(t.shape(grad)[d] for d in dims)
     first = t.scale(t.sum(grad, dims, True), 1 / n)
     second = t.scale(t.sum(t.mul(grad, scaled), dims, True), 1 / n)
@@ -98,7 +98,7 @@ def rms_norm_backward(t: Torch, grad: Node, x: Node, shape: list[int], factor: N
 
 
 def trained(t: Torch, x: Node, w: Node | None, b: Node | None, eps: float) -> tuple[Node, Node, Node]:
-    """The result by the statistics of the batch, the mean, and 1 / sqrt(variance + eps)."""
+    """The result normalised by the statistics of the batch, the mean, and 1 / sqrt(variance + eps)."""
     wide = widened(t, x)
     y, mean, factor = normalized(t, wide, _others(t, x), eps)
     shape = _channels(t, x)

@@ -13,7 +13,7 @@ from irscope.ops.loops import repeat
 from irscope.ops.tensors import Tensors
 
 MOST_STEPS = 93
-"""Euclid's algorithm takes no more for numbers of 64 bits (consecutive Fibonacci numbers)."""
+"""Euclid's algorithm takes no more steps for numbers of 64 bits (most for consecutive Fibonacci numbers)."""
 
 
 @operator("gcd(Tensor self, Tensor other)")
@@ -57,7 +57,10 @@ def frexp(t: Torch, x: Node) -> tuple[Node, Node]:
 
 
 def _slope(t: Torch, x: Node, d: int, spacing: float, order: int) -> Node:
-    """Central differences inside, differences of one or two steps at the ends."""
+    """Central differences inside, one-sided ones of ``order`` + 1 elements at the ends.
+
+    Raises TypeFault for another order than 1 and 2, and for too few elements.
+    """
     n = t.shape(x)[d]
     if n < order + 1 or order not in (1, 2):
         raise TypeFault(f"gradient of {n} elements with edge_order {order}: one or two, and more elements than that")
@@ -88,6 +91,7 @@ def gradient(t: Torch, x: Node, *, spacing: object = None, dim: Any, edge_order:
 
 
 def _along(t: Torch, x: Node, dim: Any) -> list[int]:
+    """The dimensions of an argument that is one, a list of them, or None for all."""
     return list(range(t.rank(x))) if dim is None else [dim] if isinstance(dim, int) else dim
 
 

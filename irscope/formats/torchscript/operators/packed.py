@@ -67,7 +67,7 @@ REST = "Tensor[] params, bool has_biases, int num_layers, float dropout, bool tr
 
 
 def _run(t: Torch, data: Node, batch_sizes: Node, states: list[Node], network: Network) -> tuple[Node, ...]:
-    """Runs over padded steps, which keep the state of ended sequences; the backward direction starts at the end of each sequence."""
+    """Run over padded steps, in which ended sequences keep their state; the backward direction starts at the end of each sequence."""
     batch, rows = t.shape(states[0])[1], t.shape(data)[0]
     inside = _inside(t, batch_sizes, batch)
     wide = t.take(data, _row_of_place(t, batch_sizes, batch), 0)

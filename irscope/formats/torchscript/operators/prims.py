@@ -1,4 +1,7 @@
-"""``prims``: the operators into which torch decomposes its own. They neither broadcast nor promote, so torch's own do the same."""
+"""``prims``: the operators into which torch decomposes its own.
+
+They neither broadcast nor promote. The functions of torch's own operators do both, so they also compute these.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -46,14 +49,14 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _same(declared: Callable[[Declared], Declared], function: Callable[..., Any]) -> None:
-    """Declare what a function of torch's own operators does under another name."""
+    """Declare an operator of prims that computes what ``function`` does, with the same arguments in the same order."""
     @declared
     def forwarded(t: Torch, *given: object) -> object:
         return function(t, *given)
 
 
 HOME = ("arithmetic", "unary", "logic", "special", "bessel", "numbers")
-"""The families that declare these in torch."""
+"""The families that declare torch's operators of these names."""
 for _name, _of in _pairs(UNARY):
     _same(operator(f"{_name}(Tensor self)", namespace=SPACE), function_of(f"aten::{_of}", *HOME))
 for _name, _of in _pairs(BINARY):

@@ -40,7 +40,7 @@ def relu_step(t: Torch, x: Node, h: Node, state: State, n: int) -> State:
 
 
 GATES: dict[Cell, int] = {lstm_step: 4, gru_step: 3, tanh_step: 1, relu_step: 1}
-"""How many parts the projections have."""
+"""The number of parts in the projections of each cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Network:
         return 2 if self.both else 1
 
     def weights(self, k: int) -> list[Node]:
-        """The parameters of one direction, counted over all layers. Raises TypeFault where the directions do not divide their number."""
+        """The parameters of direction ``k``, counted over all layers. Raises TypeFault where a direction has too few or too many."""
         least, runs = 4 if self.has_biases else 2, self.layers * self.directions
         each = len(self.params) // runs
         if not least <= each <= least + (self.cell is lstm_step):
@@ -69,7 +69,7 @@ class Network:
         return self.params[k * each:(k + 1) * each]
 
     def run(self, t: Torch, x: Node, states: list[Node], inside: Node | None = None) -> tuple[Node, ...]:
-        """Over [time, batch, features]. The state of an ended sequence (``inside``) does not change."""
+        """Run over [time, batch, features]. A state does not change at steps where ``inside`` [time, batch] is false."""
         last: list[list[Node]] = [[] for _ in states]
         for i in range(self.layers):
             outs = []

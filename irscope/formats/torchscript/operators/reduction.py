@@ -51,7 +51,7 @@ def mean_of(t: Torch, x: Node, dims: list[int], keep: bool) -> Node:
 
 
 def _require_elements(t: Torch, x: Node, dims: list[int]) -> None:
-    """Raise TypeFault where there is no element of which one is the extreme."""
+    """Raise TypeFault where a dimension has no elements, and so no extreme."""
     if 0 in [t.shape(x)[d] for d in dims]:
         raise TypeFault(f"the extreme of no elements: the sizes are {list(t.shape(x))}")
 
@@ -142,7 +142,7 @@ def logsumexp(t: Torch, x: Node, dim: list[int], keep: bool) -> Node:
 
 
 def log_sum_exp(t: Tensors, x: Node, dims: list[int], keep: bool) -> Node:
-    """The logarithm of the sum of exponentials, whose largest is taken out before: it would overflow."""
+    """The logarithm of the sum of exponentials. A finite maximum is subtracted first, so that no exponential overflows."""
     top = t.max(x, dims, True)
     top = t.select(t.unary("is-finite", top), top, t.like(top, 0))
     total = t.add(t.unary("log", t.sum(t.unary("exponential", t.sub(x, top)), dims, True)), top)

@@ -16,7 +16,7 @@ from irscope.ops.faults import TypeFault
 
 
 def sizes(t: Torch, x: Node, wanted: list[int] | Node) -> tuple[int, ...]:
-    """The shape that view and reshape mean, or that of a tensor: one -1 is inferred.
+    """The shape that view and reshape mean: ``wanted`` with one -1 inferred, or the shape of the tensor ``wanted``.
 
     Raises TypeFault when the number of elements does not match.
     """
@@ -37,7 +37,7 @@ def reshaped(t: Torch, shape: tuple[int, ...]) -> TensorView:
 
 
 def reshaped_or_copied(t: Torch, x: Node, at: Strided | None, shape: tuple[int, ...]) -> Decision:
-    """A view of another shape where the strides allow it, else a copy, as in ``reshape``."""
+    """A view of another shape where the strides allow it, else a copy, as in ``reshape``; Unsure where unknown strides decide."""
     if at is None and not is_view_of_any(t.shape(x), shape):
         return Unsure(t.reshape(x, shape))
     if at is not None and at.viewed(shape) is None:
@@ -46,7 +46,7 @@ def reshaped_or_copied(t: Torch, x: Node, at: Strided | None, shape: tuple[int, 
 
 
 def transposed(t: Torch, order: list[int]) -> TensorView:
-    """A view with the dimensions in another order. Raises TypeFault where it does not name each once."""
+    """A view with the dimensions in another order. Raises TypeFault where ``order`` does not name each once."""
     if sorted(order) != list(range(len(order))):
         raise TypeFault(f"the order {order} must name each of {len(order)} dimensions once")
     back = [order.index(i) for i in range(len(order))]

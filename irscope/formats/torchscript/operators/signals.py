@@ -19,7 +19,8 @@ from irscope.ops.faults import TypeFault
 
 
 def _window(t: Torch, n: int, periodic: bool, dtype: int | None, shape: Callable[[Array, int], Array]) -> Node:
-    """``shape(i, last)`` is the window at i of 0 to last; a periodic one is that of one more element without its end."""
+    """A window of ``n`` elements: ``shape(i, last)`` is its value at i, from 0 to last. A periodic one is a window of n + 1 elements
+    without the last."""
     if n < 2:
         return t.full((n,), 1, t.dtype_number(dtype, F32))
     last = n if periodic else n - 1
@@ -70,7 +71,7 @@ def kaiser_window(t: Torch, n: int, periodic: bool, beta: float, *, dtype: int |
 
 
 def _centred(t: Torch, window: Node | None, length: int | None, n: int) -> Node | None:
-    """The window in the middle of a frame of ``n``; without one, ones over ``length``."""
+    """The window in the middle of a frame of ``n``; without one, ``length`` ones, and None where they fill the frame."""
     length = n if length is None else length
     if not 0 < length <= n:
         raise TypeFault(f"win_length is {length}, and a frame has {n} elements (n_fft)")

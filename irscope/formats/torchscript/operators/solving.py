@@ -1,4 +1,4 @@
-"""Linear systems: triangular ones, and by Cholesky's or the LU factorization; determinants and inverses."""
+"""Linear systems: triangular ones, and those solved by Cholesky or LU factorization; determinants and inverses."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def batched(t: Torch, a: Node, b: Node) -> tuple[Node, Node]:
 
 
 def square(t: Torch, a: Node) -> int:
-    """The size of square matrices; TypeFault for others."""
+    """The size of square matrices. Raises TypeFault for others."""
     if t.rank(a) < 2 or t.shape(a)[-1] != t.shape(a)[-2]:
         raise TypeFault(f"expected square matrices, got {t.type(a)}")
     return t.shape(a)[-1]

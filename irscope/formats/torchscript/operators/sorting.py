@@ -139,7 +139,7 @@ def quantiles(t: Torch, x: Node, q: Node, dim: int | None, keep: bool, interpola
 
 
 def _check_quantile(t: Torch, x: Node, interpolation: str) -> None:
-    """Raise TypeFault for what torch has no quantiles of."""
+    """Raise TypeFault for an element type or an interpolation that torch's quantiles do not have."""
     if t.dtype(x) not in (F32, F64):
         raise TypeFault(f"it takes float32 or float64, not {t.dtype(x).name}")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
@@ -205,7 +205,7 @@ def nanmedian(t: Torch, x: Node, dim: int, keep: bool) -> tuple[Node, Node]:
 
 
 def picked(t: Torch, values: Node, at: Node, place: Node, d: int, keep: bool) -> tuple[Node, Node]:
-    """The value and the index at a place along a dimension, which is removed unless it is kept with one element."""
+    """The value and the index at ``place``, which has one element along dimension ``d``. The dimension is removed unless ``keep``."""
     value, index = t.gather_elements(values, place, d), t.gather_elements(at, place, d)
     shape = tuple(n for i, n in enumerate(t.shape(values)) if i != d)
     return (value, index) if keep else (t.reshape(value, shape), t.reshape(index, shape))

@@ -25,7 +25,7 @@ def in_double(t: Torch, x: Node, function: Callable[[Node], Node]) -> Node:
 
 
 def polynomial(t: Torch, x: Node, coefficients: Sequence[float]) -> Node:
-    """By Horner's rule; the constant term comes first."""
+    """A polynomial of ``x`` by Horner's rule; the constant term comes first."""
     total = t.like(x, coefficients[-1])
     for c in reversed(coefficients[:-1]):
         total = t.plus(t.mul(total, x), c)
@@ -62,6 +62,7 @@ def log_gamma(t: Torch, x: Node) -> Node:
 
 
 def _declare(function: Callable[[Torch, Node], Node], *names: str) -> None:
+    """Declare operators of one tensor that compute ``function`` in float64 and round once."""
     @operator(*(f"{name}(Tensor self)" for name in names))
     def made(t: Torch, x: Node) -> Node:
         return in_double(t, x, lambda v: function(t, v))
@@ -83,7 +84,7 @@ def mvlgamma(t: Torch, x: Node, p: int) -> Node:
 
 
 def psi(t: Torch, x: Node) -> Node:
-    """Ten steps of the recurrence, then the asymptotic series; reflected below zero."""
+    """The digamma function: ten steps of the recurrence, then the asymptotic series; reflected below zero."""
     below = t.compare("LE", x, t.like(x, 0))
     v = t.select(below, t.sub(t.like(x, 1), x), x)
     steps = t.like(v, 0)
@@ -175,6 +176,7 @@ def ndtr(t: Torch, x: Node) -> Node:
 
 
 def log_normal(t: Torch, v: Node) -> Node:
+    """The logarithm of the cumulative normal distribution at ``v``."""
     u = t.scale(v, sqrt(0.5))
     far = t.sub(t.unary("log", t.scale(scaled_erfc(t, t.unary("negate", u)), 0.5)), t.mul(u, u))
     return where(t, "LT", v, -1, far, t.unary("log-plus-one", t.scale(erfc(t, u), -0.5)))
@@ -187,7 +189,7 @@ TAIL = (2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.
 
 
 def inverse_erf(t: Torch, y: Node) -> Node:
-    """Giles' approximation, made exact by two steps of Newton."""
+    """The inverse error function: Giles' approximation, refined by two steps of Newton's method."""
     w = t.unary("negate", t.unary("log", t.mul(t.sub(t.like(y, 1), y), t.plus(y, 1))))
     near = polynomial(t, t.plus(w, -2.5), CENTRAL)
     far = polynomial(t, t.plus(t.unary("sqrt", w), -3), TAIL)

@@ -13,11 +13,11 @@ from irscope.graph import Node
 from irscope.graph.dtypes import PRED
 
 OF_SCORES, OF_KEYS = 0, 1
-"""What a mask is of: scores [rows, columns], keys [batch, columns]; any other has all dimensions."""
+"""torch's types of masks: of scores [rows, columns], of keys [batch, columns]; a mask of any other type has all dimensions."""
 
 
 def _softmax(t: Torch, scores: Node, mask: Node | None, kind: int | None) -> Node:
-    """Over the last dimension; a mask is true where a key is ignored."""
+    """Softmax over the last dimension; a mask is true where a key is ignored."""
     if mask is not None:
         batch, _, rows, columns = t.shape(scores)
         mask = mask if t.dtype(mask) is PRED else t.compare("NE", mask, t.like(mask, 0))
@@ -33,7 +33,7 @@ def _softmax(t: Torch, scores: Node, mask: Node | None, kind: int | None) -> Nod
 
 @dataclass(frozen=True, slots=True)
 class HeadsAttention:
-    """Attention of several heads: its projections, and what its mask is of."""
+    """Multi-head attention: its projections, its mask, and the type of the mask."""
 
     heads: int
     qkv_weight: Node
@@ -45,7 +45,7 @@ class HeadsAttention:
 
 
 def attention(t: Torch, query: Node, key: Node, value: Node, by: HeadsAttention) -> tuple[Node, Node]:
-    """From three [batch, length, features] to one, and the weights [batch, heads, rows, columns]."""
+    """The result [batch, length, features] for a query, a key and a value of that form, and the weights [batch, heads, rows, columns]."""
     n, heads = t.shape(query)[2], by.heads
     parts = []
     for i, x in enumerate((query, key, value)):

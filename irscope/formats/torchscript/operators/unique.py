@@ -1,4 +1,7 @@
-"""Equal elements: unique values with their places and counts, and the most frequent value. Their number is computed from the inputs."""
+"""Equal elements: unique values with their places and counts, and the most frequent value.
+
+The number of unique values depends on data: it is computed from the inputs.
+"""
 from __future__ import annotations
 
 from math import prod
@@ -11,7 +14,7 @@ from irscope.graph.dtypes import PRED, S64
 from irscope.ops.faults import TypeFault
 
 MOST_COLUMNS = 256
-"""Rows are put in order by one stable sort for each column."""
+"""The most columns of rows that are sorted: each column takes a stable sort."""
 
 
 def _begins(t: Torch, rows: Node) -> Node:
@@ -25,7 +28,7 @@ def _begins(t: Torch, rows: Node) -> Node:
 
 
 def _unique(t: Torch, rows: Node, order: Node | None) -> tuple[Node, Node, Node]:
-    """For rows with equal ones adjacent: the first of each kind, the kind of every row, and the counts.
+    """For rows in which equal ones are adjacent: the first row of each kind, the kind of every row, and the number of rows of each kind.
 
     ``order`` has the original positions of the rows; None: the rows are in their original order.
     """

@@ -1,4 +1,4 @@
-"""Gradients of pooling, padding, resizing and windows: what reads an element several times adds up its gradients."""
+"""Gradients of pooling, padding, resizing and windows: an element that is read several times gets the sum of its gradients."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The form of an array: its sizes, and the order of its dimensions in memory. A bitcast gives the same bytes another one."""
+"""The form of an array: its sizes, and the order of its dimensions in memory. A bitcast gives the same bytes another form."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -34,5 +34,5 @@ def reform(instruction: Instruction, form: ArrayForm) -> Instruction:
 
 
 def bitcast_of(source: Instruction, form: ArrayForm) -> Instruction:
-    """A bitcast of an array."""
+    """A bitcast of ``source`` to another form."""
     return reform(Instruction(hlo.bitcast, source.type, (source,)), form)

@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Kernel:
-    """A kernel under construction: its ``body``, its operands, and the instruction whose value it computes."""
+    """A kernel under construction: its ``body``, its operands, what it replaces (``output``), and the tested edges (``asked``)."""
 
     dot: Instruction
     body: Computation

@@ -36,8 +36,8 @@ PRODUCTS = hlo.named("dot scaled-dot")
 @dataclass(frozen=True, slots=True)
 class GemmSettings:
     """XLA's options: whether a dot without anything to fuse becomes a kernel too (``xla_gpu_triton_gemm_any``, on by default), and the
-    size below which none is made; ``search`` finds the kernel of a dot in another way, as the pass's second version does (off by default:
-    ``benchmarks/xla_gemm/search.py``). ``simplified`` says that XLA's simplifier has run, so that the remaining dots with a vector stay."""
+    size below which none is made; ``search``, if given, finds the kernel of a dot, as the pass's second version does
+    (``benchmarks/xla_gemm/search.py``). ``simplified`` says that XLA's simplifier has run, so the remaining dots with a vector stay."""
 
     any_product: bool = True
     small: int = SMALL

@@ -29,7 +29,7 @@ def split_by(orders: Iterable[Order], side: DotSide) -> int | No:
 
 
 def combined(one: int, other: int) -> int | No:
-    """The combined requirements of two parts of a kernel."""
+    """The split that two parts of a kernel require together, or the refusal if they conflict."""
     if one == other or other == NO_SPLIT:
         return one
     return other if one == NO_SPLIT else No(CONFLICT, numbers=f"{one} and {other}")

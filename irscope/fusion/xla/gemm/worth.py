@@ -21,6 +21,7 @@ TOLERANCE = 1024
 SHORT = 1024
 """The longest contracting dimension for which the kernel slices a shared value: found by compiling (1,025 is too long)."""
 PASSED_ON = hlo.named("bitcast get-tuple-element")
+"""Operators that only pass on a parameter."""
 REDUCTIONS = hlo.named("reduce all-reduce all-reduce-start all-reduce-done")
 
 
@@ -42,7 +43,7 @@ def carried(instruction: Instruction, order: Order, side: DotSide, upwards: bool
 
 
 def within(found: Carried | No, split: int) -> Carried | No:
-    """What an instruction carries, with the split that it and the rest of the kernel require together; or why they cannot."""
+    """``found`` with the split that it and the rest of the kernel (``split``) require together; or the refusal if the two conflict."""
     if isinstance(found, No):
         return found
     both = combined(split, found.split)
@@ -50,7 +51,7 @@ def within(found: Carried | No, split: int) -> Carried | No:
 
 
 def as_input(instruction: Instruction, order: Order, side: DotSide, device: Device) -> Carried | No:
-    """How an operand of the kernel propagates the orders if it is fused into it, or why it is not fused."""
+    """The orders that an operand of the kernel propagates if it is fused, or why it is not fused."""
     found = _unfit(instruction, device) or carried(instruction, order, side)
     if isinstance(found, No):
         return found

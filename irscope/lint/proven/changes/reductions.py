@@ -10,7 +10,7 @@ from irscope.ops import hlo
 from irscope.ops.attributes import Reduce
 
 NEUTRAL = {hlo.add: 0.0, hlo.multiply: 1.0, hlo.maximum: float("-inf"), hlo.minimum: float("inf")}
-"""Where a reduction by each operator begins."""
+"""The neutral element of each operator, with which a reduction begins."""
 SCALES = hlo.named("multiply divide")
 
 
@@ -29,7 +29,7 @@ def merge_reductions(edge: RefusedEdge) -> Edit | None:
 
 
 def at_once(first: Node, second: Node) -> Edit:
-    """One reduction over the dimensions of a reduction and those of the one that it reads, which is by the same operator."""
+    """The edit that replaces ``second``, a reduction of ``first`` by the same operator, by one reduction over the dimensions of both."""
     source = first.operands[0]
 
     def make(site: Site) -> Node:
