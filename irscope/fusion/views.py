@@ -6,7 +6,7 @@ strides over the loops; if those are row-major, loop iteration i reads element i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
@@ -107,12 +107,33 @@ class Permute:
 Step = Reshape | Repeat | Permute
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """The steps from the loops back to a node: ``step`` is the last one, next to the node; ``outer`` the others (None: the loops)."""
+    """The steps from the loops back to a node: ``step`` is the last one, next to the node; ``outer`` the others (None: the loops).
+
+    Chains with equal steps are equal. There may be thousands of steps, so the hash is computed once.
+    """
 
     step: Node | Step
     outer: Chain | None = None
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.step, self.outer and self.outer._hash)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chain):
+            return NotImplemented
+        a: Chain | None = self
+        b: Chain | None = other
+        while a is not b:
+            if a is None or b is None or a._hash != b._hash or a.step != b.step:
+                return False
+            a, b = a.outer, b.outer
+        return True
 
     def __iter__(self) -> Iterator[Node | Step]:
         """The steps from the node's side outwards."""

@@ -121,9 +121,11 @@ class TupleType(Type):
 
     elements: tuple[Type, ...]
     parts: int = field(init=False, repr=False, compare=False)  # all leaves, at any depth; many where elements are shared
+    depth: int = field(init=False, repr=False, compare=False)  # levels of tuples: 1 if no element is a tuple
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", sum([e.parts if isinstance(e, TupleType) else 1 for e in self.elements]))
+        object.__setattr__(self, "depth", 1 + max([e.depth if isinstance(e, TupleType) else 0 for e in self.elements], default=0))
 
     def __str__(self) -> str:
         return "(" + ", ".join(map(str, self.elements)) + ")"

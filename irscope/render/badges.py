@@ -59,7 +59,8 @@ def nearest(survey: Survey, graph: Graph, node: Node, shown: Callable[[Node], T 
         found = next((found for each in ring if (found := shown(each)) is not None), None)
         if found is not None:
             return found
-        ring = [user for each in ring for user in survey.users(graph)[each.index] if user not in seen]
+        users = dict.fromkeys(user for each in ring for user in survey.users(graph)[each.index])
+        ring = [user for user in users if user not in seen]
         seen.update(ring)
     return None
 

@@ -41,6 +41,13 @@ class _Place:
     bodies: dict[int, _Place] = field(default_factory=dict)
     kernels: dict[str, BoxFrame] = field(default_factory=dict)
 
+    def graphs(self) -> Iterator[Graph]:
+        """The graph and those around it."""
+        place: _Place | None = self
+        while place is not None:
+            yield place.graph
+            place = place.parent
+
     def box_of(self, node: Node) -> Box | None:
         """The box of a node; None if it has no box."""
         return self.boxes.get(node.index)
@@ -159,6 +166,8 @@ class _Detail:
                 for body in caller.bodies:
                     if caller.index not in place.boxes:
                         break  # the frame of its first body replaced it
+                    if body in place.graphs():
+                        continue  # a recursive call
                     folds = folding(body, False)
                     if len(self.view.boxes) + folds.count(Fold.BOX) > self.options.max_boxes:
                         continue

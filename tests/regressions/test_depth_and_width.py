@@ -7,13 +7,17 @@ import pytest
 
 import irscope
 from irscope.analysis.naming import Naming, _Work
+from irscope.fusion.canonicalise.computation import HloComputation
+from irscope.fusion.canonicalise.sorts import _widen
+from irscope.fusion.canonicalise.values import is_non_negative
 from irscope.fusion.inductor.ancestors import Ancestors
 from irscope.fusion.inductor.kernels import Kernel, fused
 from irscope.fusion.inductor.policy import POLICY
-from irscope.graph import Graph, Module
+from irscope.fusion.views import Chain, Permute
+from irscope.graph import Graph, Module, Reading
 from irscope.lint.fusion import plans
 from irscope.passes import pass_named
-from tests.effort import calls_in
+from tests.effort import calls_in, within
 
 
 def nested(n: int, op: str = "call", calls: str = "to_apply", more: str = "") -> Module:
@@ -85,3 +89,73 @@ def test_dependences_of_joined_kernels_are_those_of_their_operations() -> None:
         assert ancestors.before(a, b) == one_by_one(a, b)
         if not a.names & b.names:
             pool.append(fused(a, b))
+
+
+def brackets(n: int, text: str) -> str:
+    return "(" * n + text + ")" * n
+
+
+@pytest.mark.parametrize("text", [
+    f"graph():\n  %0 : int[] = prim::Constant[value={'[' * 20_000}1{']' * 20_000}]()\n  return (%0)\n",
+    f"graph(%x : {brackets(20_000, 'int')}):\n  return (%x)\n"], ids=["value", "type"])
+def test_brackets_of_torchscript_nest_as_deeply_as_they_like(text: str) -> None:
+    assert len(irscope.load(text, format="torchscript").module().main().nodes) == 1
+
+
+@pytest.mark.parametrize("kind", ["TupleConstruct", "ListConstruct"])
+def test_values_that_a_program_nests_too_deeply_are_refused(kind: str) -> None:
+    """Lists and tuples of the program are Python's, whose comparison and printing recurse."""
+    lines = [f"    {branch}:\n" + "".join(f"      %{way}{i + 1} : Any = prim::{kind}(%{way}{i})\n" if i else
+                                         f"      %{way}1 : Any = prim::{kind}(%x)\n" for i in range(3000)) + f"      -> (%{way}3000)\n"
+             for branch, way in (("block0()", "a"), ("block1()", "b"))]
+    text = "graph(%x : Float(2)):\n  %s : Tensor = aten::sum(%x)\n  %c : bool = aten::Bool(%s)\n  %r : Any = prim::If(%c)\n" + "".join(lines) + \
+        "  %n : int = aten::len(%r)\n  return (%n)\n"
+    with pytest.raises(irscope.UserError, match="prim::If: its values are nested too deeply"):
+        irscope.compile(irscope.load(text, format="torchscript"))
+
+
+@pytest.mark.parametrize("line", ["let %t{n} = (%t{m},);", "let %t{n} = (%t{m}, %x);"])
+def test_tuples_of_relay_nest_up_to_a_limit(line: str) -> None:
+    def read(levels: int) -> Reading:
+        lines = [line.format(n=n, m=n - 1) for n in range(1, levels + 1)]
+        return irscope.load("\n".join(["def @main(%x: Tensor[(2), float32]) {", "let %t0 = %x;", *lines, f"%t{levels}", "}"]), format="relay")
+
+    assert read(200).ok
+    assert [found.message for found in read(3000).findings] == ["tuples are nested more than 200 deep"]
+
+
+def test_chains_of_thousands_of_views_are_compared_without_recursion() -> None:
+    def chain(last: Permute) -> Chain:
+        made = Chain(last)
+        for _ in range(5000):
+            made = Chain(Permute((1, 0)), made)
+        return made
+
+    one = chain(Permute((0, 1)))
+    assert one == chain(Permute((0, 1))) and hash(one) == hash(chain(Permute((0, 1))))
+    assert one not in (chain(Permute((1, 0))), one.outer, Permute((1, 0)))
+
+
+def chosen(n: int) -> Graph:
+    """Each value is chosen from the one before and its transpose, which doubles the paths; at last a minimum over exponentials."""
+    lines = [f" v{i} = f32[4,4] transpose(t{i}), dimensions={{1,0}}\n t{i + 1} = f32[4,4] select(p, t{i}, v{i})" for i in range(n)]
+    lines += [f" m{i + 1} = f32[4,4] minimum(m{i}, t{n})" if i else f" m1 = f32[4,4] minimum(t{n}, t{n})" for i in range(n)]
+    return irscope.load("HloModule m\nENTRY e {\n x = f32[4,4] parameter(0)\n p = pred[4,4] parameter(1)\n t0 = f32[4,4] abs(x)\n" +
+                        "\n".join(lines) + f"\n ROOT r = f32[4,4] maximum(x, m{n})\n}}\n", format="hlo").module().main()
+
+
+def test_signs_are_found_once_for_each_value() -> None:
+    small, large = (calls_in(is_non_negative, HloComputation.of(chosen(n)).root) for n in (200, 2000))
+    assert large < 11 * small
+    assert is_non_negative(HloComputation.of(chosen(2000)).root)
+
+
+def test_a_comparator_of_many_parameters_is_widened_in_one_pass() -> None:
+    def comparator(n: int) -> Graph:
+        lines = [f" p{i} = f32[] parameter({i})" for i in range(2 * n)] + [f" q{i} = f32[] negate(p{i % (2 * n)})" for i in range(n)]
+        return irscope.load("HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n ROOT r = pred[] compare(p0, p1), direction=LT\n}\n",
+                            format="hlo").module().main()
+
+    with within(2):  # a look at all parameters for each instruction takes minutes
+        wide = _widen(comparator(20_000))
+    assert len(wide.params) == 40_002

@@ -128,7 +128,7 @@ class Interpreter(OnnxProgram):
         special = STRUCTURE.get(node.op)
         if special is not None:
             return special(self, node, values)
-        if node.op.work == structure.FUNCTION and node.bodies:
+        if node.op.traits == structure.FUNCTION and node.bodies:
             return self._function(node, values)
         return self.operator(node, values)
 

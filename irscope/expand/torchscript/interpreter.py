@@ -172,6 +172,8 @@ class TorchInterpreter(TorchProgram):
             yield
         except TypeFault as fault:
             raise self.fault(node, str(fault), self._given_here(values)) from fault
+        except RecursionError:  # lists and tuples that the program puts into one another, as often as it likes
+            raise self.fault(node, "its values are nested too deeply") from None
 
     def _value(self, node: Node, values: list[Any]) -> Any:
         """The result of a node: one value, or a list of several."""

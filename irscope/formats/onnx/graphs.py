@@ -47,7 +47,7 @@ class Context:
         """The operator of a node: of the standard, a function of the model, or unknown and opaque."""
         name = name_of(*key)
         if key in self.functions:
-            return self._ops.setdefault(name, Op(name, "onnx", "A function of the model.", work=structure.FUNCTION))
+            return self._ops.setdefault(name, Op(name, "onnx", "A function of the model.", work="control", traits=structure.FUNCTION))
         load()
         return lookup(name, "onnx") or self._ops.setdefault(name, unknown_op(name, "onnx"))
 

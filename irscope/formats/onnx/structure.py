@@ -15,5 +15,5 @@ SCAN = _structural("Scan", "A body over the slices of tensors, with a state.")
 SEQUENCE_MAP = _structural("SequenceMap", "A body over the elements of sequences.")
 ABSENT = _structural("absent", "An optional input that a node leaves out.", "free")
 TEXT = _structural("text", "A constant of strings.", "constant")
-FUNCTION = "function"
-"""The work of calls of the model's own functions."""
+FUNCTION = frozenset(("function",))
+"""The traits of calls of the model's own functions."""

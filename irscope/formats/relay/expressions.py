@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from irscope.formats.relay import structure
-from irscope.formats.relay.cursor import unquoted
+from irscope.formats.relay.cursor import MAX_DEPTH, unquoted
 from irscope.formats.relay.functions import Functions
 from irscope.formats.relay.primitives import DIALECTS, body_names, is_primitive, primitive_named, read_attributes, spelled
 from irscope.formats.relay.types import NAMES, dtype_named
@@ -294,8 +294,11 @@ class ExpressionReader(Functions):
                 break
             items.append(self.expression())
         type = TupleType(tuple(i.type for i in items)) if all(i.type is not UNKNOWN for i in items) else UNKNOWN
-        if isinstance(type, TupleType) and type.parts > PARTS:
-            raise SyntaxFault(at, MANY_PARTS)
+        if isinstance(type, TupleType):
+            if type.parts > PARTS:
+                raise SyntaxFault(at, MANY_PARTS)
+            if type.depth > MAX_DEPTH:
+                raise SyntaxFault(at, f"tuples are nested more than {MAX_DEPTH} deep")
         return self.node(self.tuple_op, tuple(items), NO_ATTRS, type, offset=at)
 
     def _block(self, close: str) -> Node:

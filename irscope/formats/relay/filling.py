@@ -14,6 +14,7 @@ from typing import Any
 
 from irscope.formats.relay.algebra import each, layout_axes
 from irscope.formats.relay.convolution_types import deformable
+from irscope.formats.relay.cursor import MAX_DEPTH
 from irscope.formats.relay.declarations import Attributes, declared
 from irscope.graph import UNKNOWN, FunctionType, Graph, Module, Node, TensorType, TupleType, Type
 from irscope.graph.types import Dim
@@ -91,7 +92,10 @@ def _type(node: Node) -> Type:
     name = node.op.name
     if name == "tuple":
         types = tuple(o.type for o in node.operands)
-        return UNKNOWN if UNKNOWN in types else TupleType(types)
+        if UNKNOWN in types:
+            return UNKNOWN
+        filled = TupleType(types)
+        return filled if filled.depth <= MAX_DEPTH else UNKNOWN
     if name == "get-tuple-element":
         whole, index = node.operands[0].type, int(node.attrs["index"])
         return whole.elements[index] if isinstance(whole, TupleType) and index < len(whole.elements) else UNKNOWN

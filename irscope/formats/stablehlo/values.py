@@ -160,7 +160,12 @@ class Values:
             return listed
         if cursor.sees_word("array"):
             return self._array(cursor)
-        numbers = [cursor.integer("an integer of the list", ATTRIBUTE_VALUE) for _ in cursor.items("[]", "the integers", ATTRIBUTE_VALUE)]
+        numbers = []
+        for _ in cursor.items("[]", "the integers", ATTRIBUTE_VALUE):
+            begin, text = cursor.at, cursor.value
+            numbers.append(cursor.integer("an integer of the list", ATTRIBUTE_VALUE))
+            if numbers[-1] >= 1 << 63:
+                raise Refused(ATTRIBUTE_VALUE, "integer constant out of range for type i64", begin, len(text))
         return Array(DTYPES["s64"], tuple(numbers))
 
     def enumeration(self, cursor: Cursor, kind: str) -> Word:

@@ -44,12 +44,16 @@ def plain_type(type: TensorType) -> TorchTensorType:
     return TorchTensorType(type.dtype, type.shape, text=text)
 
 
+MAX_NESTING = 100
+"""A tuple type nested deeper is kept by name: each level takes several calls of Python, and reads the rest of the type again."""
+
+
 @lru_cache(maxsize=20_000)
-def parse_type(text: str) -> Type:
+def parse_type(text: str, depth: int = 0) -> Type:
     """The type that a text names. Anything but a tuple or a tensor of known rank keeps its text."""
     text = text.strip()
-    if text.startswith("(") and text.endswith(")") and _closes(text) == len(text) - 1:
-        return TupleType(tuple(parse_type(part) for part in split_commas(text[1:-1])))
+    if depth < MAX_NESTING and text.startswith("(") and text.endswith(")") and _closes(text) == len(text) - 1:
+        return TupleType(tuple(parse_type(part, depth + 1) for part in split_commas(text[1:-1])))
     found = TENSOR.match(text)
     if found is None or found[1] not in SCALARS:
         return NamedType(text)

@@ -51,8 +51,12 @@ class Opaque:
     text: str
 
 
+MAX_NESTING = 60
+"""Brackets of a value nested deeper are kept as text: each level takes several calls of Python, and reads the rest of the value again."""
+
+
 @lru_cache(maxsize=50_000)
-def parse_value(text: str) -> Any:
+def parse_value(text: str, depth: int = 0) -> Any:
     """The Python value of an attribute's text; a list becomes a :class:`List`, which is a tuple.
 
     ``True`` and ``1`` both represent booleans: the type of the node decides. Any other text becomes an :class:`Opaque`.
@@ -74,21 +78,21 @@ def parse_value(text: str) -> Any:
         return TensorText(bare, True)
     if TENSOR_TAIL.search(bare):
         return TensorText(bare, False)
-    return _structured(bare)
+    return _structured(bare, depth + 1) if depth < MAX_NESTING else Opaque(bare)
 
 
-def _structured(bare: str) -> object:
+def _structured(bare: str, depth: int) -> object:
     if bare.startswith("annotate(") and bare.endswith(")"):
         inner = split_commas(bare[len("annotate("):-1])
-        return parse_value(inner[-1]) if len(inner) > 1 else Opaque(bare)
+        return parse_value(inner[-1], depth) if len(inner) > 1 else Opaque(bare)
     if bare[0] == "[" and bare[-1] == "]":
-        return List(parse_value(part) for part in split_commas(bare[1:-1]))
+        return List(parse_value(part, depth) for part in split_commas(bare[1:-1]))
     if bare[0] == "(" and bare[-1] == ")":
-        return tuple(parse_value(part) for part in split_commas(bare[1:-1]))
+        return tuple(parse_value(part, depth) for part in split_commas(bare[1:-1]))
     if bare[0] == "{" and bare[-1] == "}":
-        return _braces(bare)
+        return _braces(bare, depth)
     if bare.startswith("torch.device(") and bare.endswith(")"):
-        return parse_value(bare[len("torch.device("):-1])
+        return parse_value(bare[len("torch.device("):-1], depth)
     found = COMPLEX.match(bare)
     if found:
         return complex(float(found[1]), float(found[2]))
@@ -104,11 +108,11 @@ class List(tuple[object, ...]):
     __slots__ = ()
 
 
-def _braces(bare: str) -> object:
+def _braces(bare: str, depth: int) -> object:
     parts = split_commas(bare[1:-1])
     pairs = [_colon(part) for part in parts]
     if parts and all(pair is not None for pair in pairs):
-        return {parse_value(pair[0]): parse_value(pair[1]) for pair in pairs if pair is not None}
+        return {parse_value(pair[0], depth): parse_value(pair[1], depth) for pair in pairs if pair is not None}
     if not parts:
         return {}
     return TensorText(bare, False)

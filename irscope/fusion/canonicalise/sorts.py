@@ -41,8 +41,9 @@ def _narrow(comparator: Graph, kept: list[int]) -> Graph:
     made = Graph(comparator.name, loc=comparator.loc)
     here: dict[Node, Node] = {}
     number_of = {comparator.params[place]: number for number, place in enumerate(kept)}
+    dropped = {*comparator.params} - number_of.keys()
     for node in comparator.nodes:
-        if node in number_of or node not in comparator.params:
+        if node not in dropped:
             attrs = {**node.attrs, "number": number_of[node]} if node in number_of else node.attrs
             here[node] = made.add(Node(node.op, node.name, node.type, tuple(here[o] for o in node.operands), attrs, node.bodies, node.loc,
                                        origin=node.origin))

@@ -1,10 +1,12 @@
 """Known values of instructions: constants, broadcast constants, signs, the scalar computations of reductions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from irscope.fusion.canonicalise.computation import HloInstruction
 from irscope.graph import DTYPES, Graph, Op
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
 from irscope.ops.faults import TypeFault
@@ -77,6 +79,29 @@ def broadcast_scalar_constant(instr: HloInstruction) -> HloInstruction | None:
 
 def is_non_negative(instr: HloInstruction) -> bool:
     """Whether no element can be negative, as far as XLA checks (``IsNonNegative``)."""
+    known: dict[HloInstruction, bool] = {}
+    for each in post_order([instr], _sign_sources):
+        signs = [known[o] for o in _sign_sources(each)]
+        known[each] = (any if each.op is hlo.maximum else all)(signs) if signs else _is_non_negative_alone(each)
+    return known[instr]
+
+
+def _sign_sources(instr: HloInstruction) -> Sequence[HloInstruction]:
+    """The operands whose signs decide that of an instruction."""
+    if any(o.dtype in COMPLEX for o in instr.operands):
+        return ()
+    match instr.op:
+        case hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose | hlo.power:
+            return instr.operands[:1]
+        case hlo.maximum | hlo.minimum:
+            return instr.operands
+        case hlo.select:
+            return instr.operands[1:]
+    return ()
+
+
+def _is_non_negative_alone(instr: HloInstruction) -> bool:
+    """The same of an instruction whose operands' signs decide nothing."""
     if any(o.dtype in COMPLEX for o in instr.operands):
         return False
     match instr.op:
@@ -84,14 +109,6 @@ def is_non_negative(instr: HloInstruction) -> bool:
             return instr.operands[0] is instr.operands[1]
         case hlo.abs | hlo.exponential | hlo.iota:
             return True
-        case hlo.broadcast | hlo.copy | hlo.reshape | hlo.transpose | hlo.power:
-            return is_non_negative(instr.operands[0])
-        case hlo.maximum:
-            return any(map(is_non_negative, instr.operands))
-        case hlo.minimum:
-            return all(map(is_non_negative, instr.operands))
-        case hlo.select:
-            return all(map(is_non_negative, instr.operands[1:]))
         case hlo.constant:
             value = scalar_of(instr)
             return value is not None and instr.dtype not in COMPLEX and value >= 0

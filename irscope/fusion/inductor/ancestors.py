@@ -63,4 +63,5 @@ class Ancestors:
 
     def _walked(self, goal: int, start: int) -> bool:
         """Whether operation ``start`` depends on operation ``goal``, by a search; for those further apart than the window."""
-        return goal in closure([start], lambda at: [need for need in self._needs[at] if need >= goal])
+        behind = closure([start], lambda at: [need for need in self._needs[at] if need >= goal])
+        return any(goal in self._needs[at] for at in behind)

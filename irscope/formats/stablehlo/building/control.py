@@ -12,6 +12,7 @@ from irscope.ops.infer import plain
 
 @builds("while")
 def _while(work: Work) -> None:
+    work.count_results(len(work.operands))
     state = [*work.operands, *work.captured]
     whole = work.scope.together(state)
     node = work.add(hlo.while_, [whole], {}, work.bodies, whole.type)

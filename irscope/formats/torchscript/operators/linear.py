@@ -270,6 +270,8 @@ def grouped_mm(t: Torch, x: Node, w: Node, offsets: Node | None, bias: Node | No
 def _by_rows(t: Torch, x: Node, w: Node, offsets: Node) -> Node:
     """Each row times the matrix of its group; rows from the last offset on are 0. All rows are multiplied with every matrix."""
     rows, groups = t.shape(x)[0], t.shape(w)[0]
+    if not groups:
+        raise TypeFault("it takes at least one matrix")
     at = t.reshape(t.iota((rows,), 0, t.dtype(offsets)), (rows, 1))
     group = t.sum(t.convert(t.compare("GE", at, t.reshape(offsets, (1, groups))), F32), [1])
 
