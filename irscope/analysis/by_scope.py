@@ -62,13 +62,14 @@ def outline_by_scope(title: str, graphs: Iterable[Graph], costs: ModuleCosts, st
 
 def _place(path: Scope, places: dict[Scope, Section], classes: dict[Section, list[int]]) -> Section:
     """The section of a path; creates it and its missing ancestors."""
-    section = places[()]
-    for n, title in enumerate(path, 1):
-        child = places.get(path[:n])
-        if child is None:
-            child = places[path[:n]] = Section(title, "scope")
-            section.children.append(child)
-            classes[child] = []
+    known = len(path)
+    while path[:known] not in places:
+        known -= 1
+    section = places[path[:known]]
+    for n in range(known, len(path)):
+        child = places[path[:n + 1]] = Section(path[n], "scope")
+        section.children.append(child)
+        classes[child] = []
         section = child
     return section
 

@@ -36,7 +36,7 @@ class FixResult:
 
     def __str__(self) -> str:
         fixed, new = self.before - self.after, self.after - self.before
-        nothing = "no pass mends what was found: each finding says what to do" if self.before else "nothing was found"
+        nothing = "no pass fixes these findings: each finding says what to do" if self.before else "nothing was found"
         parts = [f"fixed by {', '.join(self.passes)}: {_counted(fixed)}" if fixed else nothing]
         parts += [f"left: {_counted(self.after)}"] if self.after else []
         parts += [f"new: {_counted(new)}"] if new else []

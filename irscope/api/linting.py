@@ -30,7 +30,7 @@ from irscope.render.units import plural
 from irscope.source import Finding, Severity, UserError
 from irscope.source.budget import fresh_budget
 from irscope.source.data_text import json_value
-from irscope.source.files import STDIN, path_of
+from irscope.source.files import STDIN, path_or_empty
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def scalar_loops(module: Module) -> list[tuple[str, tuple[str, ...], int, bool]]
 def read_bound(what: Source, options: InputOptions) -> Reading:
     """The reading of a dump, with the shapes and dtypes of the options. Raises UserError as ``bind_types`` does."""
     reading = read_source(what, options.source_format)
-    if (path := path_of(what)) not in ("", STDIN):
+    if (path := path_or_empty(what)) not in ("", STDIN):
         reading = with_records(reading, path)
     if not options.shapes and not options.dtypes:
         return reading
@@ -196,11 +196,11 @@ def _several(what: Paths) -> Sequence[Source]:
 
 def _sources(what: Paths, edges: bool) -> tuple[list[Source], list[str]]:
     """Every given dump, including those in given folders; and the files there that are not dumps. ``edges``: verdicts are wanted."""
-    once_stdin(tuple(map(path_of, _several(what))))
+    once_stdin(tuple(map(path_or_empty, _several(what))))
     sources: list[Source] = []
     skipped: list[str] = []
     for one in _several(what):
-        path = path_of(one)
+        path = path_or_empty(one)
         if not path:
             sources.append(one)
             continue

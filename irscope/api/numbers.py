@@ -44,12 +44,12 @@ def _rows(text: str, file: str, module: str) -> Iterator[Row]:
         try:
             yield from _table(csv.reader(io.StringIO(text), delimiter=dialect))
         except csv.Error as error:
-            raise UserError(f"{file} is no table: {error}") from None
+            raise UserError(f"{file} is not a table: {error}") from None
         return
     try:
         data = json_value(text)
     except ValueError as error:
-        raise UserError(f"{file} is no JSON: {error}") from None
+        raise UserError(f"{file} is not JSON: {error}") from None
     events = data.get("traceEvents") if isinstance(data, dict) else data
     if isinstance(events, list) and any(isinstance(event, dict) and "ph" in event for event in events):
         yield from _trace([event for event in events if isinstance(event, dict)], module.lower())

@@ -19,7 +19,7 @@ from irscope.lazy import Array, LazyModule
 from irscope.source import UserError
 from irscope.source.arrays import write_arrays
 from irscope.source.budget import concerning
-from irscope.source.files import path_of
+from irscope.source.files import path_or_empty
 
 if TYPE_CHECKING:
     from irscope.api import compiled_run
@@ -59,14 +59,14 @@ def run(what: Source, options: RunOptions | None = None, *, inputs: Mapping[str,
     if store is not None and store.fault:
         watch.note(f"the program in the cache is not used, because it {store.fault}; it is compiled again")
     if store is not None and found is not None:
-        if path := path_of(what):
+        if path := path_or_empty(what):
             concerning(path)  # the reader does this otherwise; nothing is read here
         result = _from_cache(options, store, found, began, watch)
     else:
         given = Files(given.inputs, given.weights, given.constants, store.opened if store is not None else {})
         result = compiled_run.run(what, options, given, store, watch)
     if options.save_outputs is not None:
-        write_arrays(options.save_outputs, {f"out{i}": a for i, a in enumerate(result.outputs)}, [path_of(what), *options.files])
+        write_arrays(options.save_outputs, {f"out{i}": a for i, a in enumerate(result.outputs)}, [path_or_empty(what), *options.files])
     return result
 
 

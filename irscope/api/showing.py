@@ -28,7 +28,7 @@ from irscope.render.screen import ScreenOptions, screen
 from irscope.render.text import text_lines
 from irscope.render.view import MAX_BOXES, BoxOptions
 from irscope.source import UserError
-from irscope.source.files import STDIN, path_of, read_bytes
+from irscope.source.files import STDIN, path_or_empty, read_bytes
 from irscope.source.notebook import Viewable
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ShowResult(Viewable):
         view = self.options.view
         if self.reading.ok or not (view is View.TEXT or view.is_drawing or (view is View.TREE and _wanted(self.options).picks)):
             return None
-        return UserError(f"{called(self.reading.source.name)}: shown is what was understood of it", findings=errors_of(self.reading))
+        return UserError(f"{called(self.reading.source.name)}: only the part that could be read is shown", findings=errors_of(self.reading))
 
     def __str__(self) -> str:
         """The text of a text view, without colours and 120 columns wide."""
@@ -188,7 +188,7 @@ def show(what: Source, options: ShowOptions | None = None, *, watch: Watcher = S
     report = report_of(what) if options.view.is_text and not _wanted(options).picks else None
     if report is not None:
         return ShowResult(Reading(report.source, report.kind), [], options, report=report)
-    path, folder = path_of(what), None
+    path, folder = path_or_empty(what), None
     if path != STDIN and os.path.isdir(path):
         folder = open_folder(path, options.module, watch)
         last = folder.chosen.last

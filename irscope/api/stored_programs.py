@@ -28,7 +28,7 @@ from irscope.lazy import Array, np
 from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
 from irscope.source.data_text import json_value
-from irscope.source.files import STDIN, path_of
+from irscope.source.files import STDIN, path_or_empty
 
 IRRELEVANT = frozenset("inputs weights constants seed save_outputs expect expect_from check rtol atol engine threads partitions no_cache "
                        "bench bench_seconds warmup runs target cache_weights profile peak kernel".split())
@@ -127,7 +127,7 @@ class ProgramStore:
             return None
         if not options.cache_weights and _bytes_of_weights(options, given) > LITTLE:
             return None  # nothing would be stored: their digests would cost more than they save
-        path = path_of(what)
+        path = path_or_empty(what)
         contents = [*([path] if path else []), *_fixed_files(options)]
         states = dict(zip(contents, _state_of(contents), strict=True))
         digests = [digest_of_file(each) for each in contents]

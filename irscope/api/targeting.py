@@ -8,7 +8,7 @@ from irscope.source import UserError, did_you_mean
 
 
 def machine_for(options: RunOptions) -> Machine:
-    """The machine of ``options.target`` and ``options.cpu``. Raises UserError for one that irscope makes no code for."""
+    """The machine of ``options.target`` and ``options.cpu``. Raises UserError for one that irscope generates no code for."""
     try:
         if not options.target:
             check_cpu(options)

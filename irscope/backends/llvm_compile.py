@@ -57,7 +57,7 @@ def host(cpu: str = "") -> Machine:
 
 def cross(triple: str, cpu: str = "") -> Machine:
     """Another machine; without ``cpu`` the one that all processors of its kind can run. Raises CompileFailed for a triple that LLVM does
-    not know, and for one that irscope makes no code for."""
+    not know, and for one that irscope generates no code for."""
     _every_target()
     triple = normalised(triple)
     try:
@@ -66,7 +66,7 @@ def cross(triple: str, cpu: str = "") -> Machine:
         raise CompileFailed(f"LLVM has no target {triple}: {error}") from None
     architecture = architecture_of(triple)
     if architecture is None:
-        raise CompileFailed(f"irscope makes no code for {triple}")
+        raise CompileFailed(f"irscope generates no code for {triple}")
     if not cpu:
         return Machine(triple, architecture.cpu, architecture.features, False)
     if cpu == "native":

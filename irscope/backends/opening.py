@@ -143,8 +143,9 @@ def _opened_inferred(module: Module, given: Bindings, measure: Callable[[Graph],
 def _number(array: Array, type: str, name: str) -> int | float | bool:
     """The one element of an array. Raises UserError where the array has more or fewer, or where the element does not fit the type."""
     if array.size != 1:
-        raise UserError(f"array {name!r} has {array.size} elements, but the input is one number", "give np.array(3), without dimensions")
+        raise UserError(f"array {name!r} has {array.size} elements, but the input is one number",
+                        "pass an array of one element, e.g. np.array(3)")
     value = array.item()
     if isinstance(value, int | float) and (type == "float" or (isfinite(value) and value == int(value))):
         return NUMBERS[type](value)
-    raise UserError(f"array {name!r} holds {value!r}, but the input is of the type {type}")
+    raise UserError(f"array {name!r} holds {value!r}, but the input has the type {type}")

@@ -75,7 +75,7 @@ def normalised(triple: str) -> str:
 
 
 def architecture_of(triple: str) -> Architecture | None:
-    """The instruction set of a triple; None for one that irscope makes no code for."""
+    """The instruction set of a triple; None for one that irscope generates no code for."""
     name = triple.partition("-")[0]
     return next((each for each in ARCHITECTURES if name in each.names), None)
 

@@ -59,11 +59,11 @@ def _fault_of_input(error: Exception) -> UserError | None:
     if isinstance(error, UserError):
         return error
     if isinstance(error, MemoryError):
-        return UserError("this machine has not enough memory for that", "give a smaller file, or a part of the graph")
+        return UserError("this machine does not have enough memory for that", "give a smaller file, or a part of the graph")
     if not isinstance(error, OSError):
         return None
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
-        return UserError(f"the system refuses: {error.strerror}", "free some, and try again")
+        return UserError(f"the operating system reports: {error.strerror}", "free some, and try again")
     path = error.filename
     if not isinstance(path, str) or Path(path).resolve().is_relative_to(Path(__file__).parents[1]):
         return None

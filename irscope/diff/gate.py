@@ -45,7 +45,7 @@ def parse_gate(text: str) -> MetricGate:
     """The gate of a condition's text. Raises UserError with an example for an invalid condition."""
     found = CONDITION.fullmatch(text)
     if found is None:
-        raise UserError(f"{text!r} is no condition", "examples: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'")
+        raise UserError(f"{text!r} is not a condition", "examples: 'kernels>+0', 'bytes>+5%', 'ops.transpose>0'")
     metric, compare, sign, number, unit = found.groups()
     if metric not in METRICS and not metric.startswith("ops."):
         raise UserError(f"there is no metric {metric!r}", did_you_mean(metric, METRICS) or f"known are {', '.join(METRICS)} and ops.NAME")

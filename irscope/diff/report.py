@@ -157,7 +157,7 @@ def _kinds_text(comparison: Comparison, medium: _Medium) -> list[str]:
     pairs, renamed = len(comparison.alignment.pairs), comparison.alignment.renamed
     if not kinds:
         return []
-    names = f", {renamed:,} of them under another name, which is no change" if renamed else ""
+    names = f", {renamed:,} of them under another name, which does not count as a change" if renamed else ""
     nodes = "1 node is" if pairs == 1 else f"{pairs:,} nodes are"
     return medium.part("changes", [", ".join(kinds), f"{nodes} on both sides{names}"])
 

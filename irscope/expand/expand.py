@@ -246,7 +246,7 @@ def _require_sound(node: Node, written: Node) -> None:
         raise UserError(f"%{written.name}: {fault.message}", fault.help) from None
     if node.type is not UNKNOWN and not fits(node.type, inferred, any_precision=True):
         raise UserError(f"%{written.name} is declared {node.type}, but {node.op.name} returns {inferred}",
-                        f"declare {inferred}, or mend the operands")
+                        f"declare {inferred}, or fix the operands")
 
 
 def _is_primitive(graph: Graph, became: dict[Graph, Graph]) -> bool:

@@ -30,4 +30,5 @@ def element_type(array: Array, what: str) -> DType:
     try:
         return dtype_of(array.dtype)
     except KeyError:
-        raise UserError(f"{what} has the type {array.dtype}, which no tensor has", "convert it to float32 or int64") from None
+        raise UserError(f"{what} has the type {array.dtype}, which is not supported for tensors",
+                        "convert it to float32 or int64") from None

@@ -85,10 +85,10 @@ class TextCursor(ABC):
         while self.eat(","):
             yield
 
-    def one_of(self, words: Container[str], message: str, fault: Fault, help: str = "") -> str:
+    def one_of(self, words: Container[str], message: str, fault: Fault) -> str:
         """Step over a word, which must be one of these, and return it."""
         if self.kind != "word" or self.value not in words:
-            self.refuse(message, fault, help)
+            self.refuse(message, fault)
         return self.take()
 
     def boolean(self, fault: Fault) -> bool:

@@ -123,7 +123,7 @@ def _read(path: Path, name: str) -> Config | None:
         raise UserError(f"{name}: {error}", "TOML: https://toml.io") from None
     tools = data.get("tool", {})
     if not isinstance(tools, Mapping):
-        raise UserError(f"{name}: [tool] is no table", "[tool.irscope] holds the settings")
+        raise UserError(f"{name}: [tool] is not a table", "[tool.irscope] holds the settings")
     table = data if own and "tool" not in data else tools.get("irscope")
     if table is None:
         return None
@@ -169,7 +169,7 @@ class _Reader:
         """The keys of one table, checked. Raises UserError with the nearest known key."""
         title = f"[{'.'.join(part for part in (self.prefix, where) if part)}]" if self.prefix or where else "the top of the file"
         if not isinstance(table, Mapping):
-            raise self.fault(where.rpartition(".")[2], f"{title} is no table")
+            raise self.fault(where.rpartition(".")[2], f"{title} is not a table")
         known = KEYS[kind]
         made: dict[str, Any] = {}
         for key, value in table.items():

@@ -173,7 +173,7 @@ def _caches(given: dict[str, object], where: str, sources: dict[str, str]) -> tu
 def _table(given: dict[str, object], key: str, where: str) -> dict[str, object]:
     table = given.get(key, {})
     if not isinstance(table, dict):
-        raise UserError(f"{where}: {key} is no table", f"[{key}] with f32 = 500.0 and others")
+        raise UserError(f"{where}: {key} is not a table", f"[{key}] with f32 = 500.0 and others")
     return table
 
 

@@ -58,7 +58,7 @@ def _node(k: Arithmetic, graph: Graph, node: Node, operands: list[Values]) -> Va
     if op is hlo.get_tuple_element:
         source = node.operands[0].type
         if not isinstance(source, TupleType):
-            raise NoScalarMeaning(graph, node, "takes an element of what is no tuple")
+            raise NoScalarMeaning(graph, node, "takes an element of a value that is not a tuple")
         sizes = [sum(1 for _ in t.leaves()) for t in source.elements]
         index = GetTupleElement.of(node).index
         begin = sum(sizes[:index])
@@ -66,7 +66,7 @@ def _node(k: Arithmetic, graph: Graph, node: Node, operands: list[Values]) -> Va
     if op in _CALLS:
         return _run(k, node.bodies[0], [leaf for operand in operands for leaf in operand])
     if not isinstance(node.type, TensorType) or node.type.elements != 1:
-        raise NoScalarMeaning(graph, node, "is no single value")
+        raise NoScalarMeaning(graph, node, "is not a single value")
     dtype = node.type.dtype
     if op is hlo.constant:
         return [k.const(scalar_value(node), dtype)]

@@ -200,7 +200,7 @@ class _Check(Visitor):
     def loaded(self, s: Load | GatherLoad, around: _Around) -> None:
         self.define(s, around)
         if s.buffer not in self.kernel.buffers:
-            self.say(f"{s.buffer.name} is no buffer of the kernel")
+            self.say(f"{s.buffer.name} is not a buffer of the kernel")
         if s.buffer.dtype is not s.var.dtype:
             self.say(f"{s.var.value} of {s.var.dtype} is loaded from {s.buffer.name}, which holds {s.buffer.dtype}")
         self.mask(s.mask, s.var.lanes, s.buffer)
@@ -209,7 +209,7 @@ class _Check(Visitor):
     def store(self, s: Store, around: _Around) -> None:
         self.read(s, around)
         if s.buffer not in self.kernel.buffers:
-            self.say(f"{s.buffer.name} is no buffer of the kernel")
+            self.say(f"{s.buffer.name} is not a buffer of the kernel")
         if s.buffer.scope in ("in", "const"):
             self.say(f"{s.buffer.name} is only read, and stored to")
         if s.value.dtype is not s.buffer.dtype:

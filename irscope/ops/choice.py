@@ -34,7 +34,7 @@ def _infer_compare(node: Node) -> Type:
     given = Compare.of(node).type or usual
     if given != usual and not (t.dtype.is_float and given == "TOTALORDER"):
         raise TypeFault(f"a comparison of {plain(t)} has type {usual}{' or TOTALORDER' * t.dtype.is_float}, not {given}",
-                        "leave the type away: it follows from the operands")
+                        "omit the type: it follows from the operands")
     if t.dtype.is_complex and direction not in ("EQ", "NE"):
         raise TypeFault(f"complex numbers have no order, but {direction} compares {plain(t)}", "compare real parts or absolute values")
     return TensorType(PRED, t.shape)

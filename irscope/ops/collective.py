@@ -5,7 +5,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from irscope.graph import Builder, Kind, Node, Op, TensorType, TupleType, Type
 from irscope.graph.node import Run
@@ -19,8 +19,6 @@ from irscope.ops.registry import declare, get
 from irscope.ops.shapes import fits, resized, size
 
 Raw = Mapping[str, str]
-Infer = Callable[[Node], Type]
-Expand = Callable[[Builder, Node, Sequence[Node], Raw], Node]
 
 
 def replica_groups(node: Node) -> tuple[tuple[int, ...], ...]:

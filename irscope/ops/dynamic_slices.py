@@ -78,7 +78,8 @@ def _dynamic_slice_reference(run: Run, node: Node, operand: Array, *starts: Arra
 
 dynamic_slice = declare(Op(
     "dynamic-slice", kind=Kind.INJECTIVE, infer=_dynamic_slice_type, reference=_dynamic_slice_reference, element=_dynamic_slice_element,
-    cost=no_cost, doc="A part of the operand, of fixed sizes, at start indices that are values. Starts are clamped so that the part fits."))
+    cost=no_cost, doc="A part of the operand, of fixed sizes, at start indices that are operands. Starts are clamped so that "
+                      "the part fits."))
 
 
 def _dynamic_update_slice_type(node: Node) -> Type:
@@ -124,4 +125,4 @@ def _dynamic_update_slice_reference(run: Run, node: Node, operand: Array, update
 dynamic_update_slice = declare(Op(
     "dynamic-update-slice", kind=Kind.INJECTIVE, infer=_dynamic_update_slice_type, reference=_dynamic_update_slice_reference,
     element=_dynamic_update_slice_element, cost=no_cost,
-    doc="The operand with a part replaced, at start indices that are values. Starts are clamped so that the part fits."))
+    doc="The operand with a part replaced, at start indices that are operands. Starts are clamped so that the part fits."))

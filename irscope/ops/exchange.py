@@ -154,7 +154,7 @@ def _permute_start(run: Run, node: Node, *operands: Array) -> object:
 
 
 collective_permute = declare(Op(
-    "collective-permute", work="collective", doc="Each source sends its value to its target; who gets none has zeros.",
+    "collective-permute", work="collective", doc="Each source sends its value to its target; a device without a source gets zeros.",
     infer=_infer_permute, reference=lambda run, node, *operands: _permuted(node, operands),
     expand=lambda builder, node, operands, raw: _expand_permuted(builder, node, operands), cost=no_cost))
 collective_permute_start = declare(Op(

@@ -27,7 +27,7 @@ def attr(node: Node, field: attribute[T]) -> T:
     """A required attribute."""
     found = field.given(node)
     if found is None:
-        raise TypeFault(f"{node.op.name} needs the attribute {field.key}", f"write {field.key}=... behind the operands")
+        raise TypeFault(f"{node.op.name} needs the attribute {field.key}", f"write {field.key}=... after the operands")
     return found
 
 

@@ -60,12 +60,12 @@ class _Folding(GraphMutator):
         if others:
             return f"{', '.join(others)} needs its plain result"
         if not all(isinstance(part.type, TensorType) for part in (layer, *layer.operands)):
-            return "the text does not tell the type of its weight"
+            return "the text does not state all its types"
         if not has_root(norm.operands[4]):
             return "its variance is no tensor of floats"
         found = channels(layer)
         if found is None or len(found.made) != 1:
-            return "its channels lie on no single axis of its weight, or its types are no floats, or differ"
+            return "its channels are not on one axis of its weight, or its types are no floats, or differ"
         rank = of(layer).rank
         if found.result[0] != int(bound(norm)["axis"]) % rank:
             return f"%{norm.name} normalises along another axis"

@@ -88,7 +88,7 @@ class _Reader:
 
     def query(self, depth: int) -> Test:
         if depth > MAX_DEPTH:
-            raise self.fault(f"more than {MAX_DEPTH} brackets inside each other")
+            raise self.fault(f"more than {MAX_DEPTH} nested brackets")
         tests = [self._and(depth)]
         while self._take("or", "|", "||"):
             tests.append(self._and(depth))
@@ -239,7 +239,7 @@ class _Reader:
         while at < len(self.text):
             found = _TOKEN.match(self.text, at)
             if found is None:
-                raise self.fault("this character means nothing here", token=_Token("bad", self.text[at], at))
+                raise self.fault("unexpected character", token=_Token("bad", self.text[at], at))
             if found.lastgroup != "blank":
                 yield _Token(str(found.lastgroup), found.group(), at)
             at = found.end()
@@ -256,5 +256,5 @@ def _picked(survey: Survey, function: str, words: list[str]) -> set[Node]:
         return single[function]()
     other_graph, other = find_node(survey, words[1])
     if other_graph is not graph:
-        raise UserError(f"%{node.name} and %{other.name} stand in different graphs", f"{graph.name} and {other_graph.name}")
+        raise UserError(f"%{node.name} and %{other.name} are in different graphs", f"{graph.name} and {other_graph.name}")
     return (dominators_between if function == "dominators" else between)(survey, graph, node, other)

@@ -48,7 +48,7 @@ def saved_lines(saved: Sequence[tuple[str, int]], paint: Paint) -> Iterator[str]
     total = sum(size for _, size in saved)
     if not total:
         return
-    yield paint("saved for backward", "bold") + f"  {bytes_(total)} beside inputs and parameters"
+    yield paint("saved for backward", "bold") + f"  {bytes_(total)} besides inputs and parameters"
     for name, size in saved[:SHOWN]:
         yield f"  {bytes_(size):>9}  {name}"
 

@@ -26,7 +26,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 
 
-def path_of(what: object) -> str:
+def path_or_empty(what: object) -> str:
     """An argument that is a path, as a string; empty for a text of several lines, and for anything else that is in memory."""
     if isinstance(what, os.PathLike):
         return str(os.fspath(what))

@@ -25,7 +25,7 @@ OTHERWISE = {
 """Programs that XLA does not run as their text says."""
 REFUSED = {
     "conv_spatial": "a dynamic spatial dimension is not supported",
-    "custom_unknown": "'Foo' is not supported to have a dynamic dimension",
+    "custom_unknown": "'Foo' does not support a dynamic dimension",
     "topk_custom": "no rule for topk",
 }
 

@@ -41,7 +41,7 @@ def test_without_a_file_the_program_goes_to_standard_output(cli: Cli, samples: P
 def test_what_no_pass_mends_is_said(cli: Cli, samples: Path) -> None:
     told = cli("lint", samples / "risky.traced.txt", "--fix", "--isolated", "--exit-zero")
     assert told.exit_code == 0
-    assert "no pass mends what was found: each finding says what to do; left: CTL001 1" in told.stderr
+    assert "no pass fixes these findings: each finding says what to do; left: CTL001 1" in told.stderr
 
 
 @pytest.mark.parametrize(

@@ -102,4 +102,4 @@ def test_another_custom_call_has_no_dynamic_dimension() -> None:
   ROOT r = f32[<=3,4] custom-call(d), custom_call_target="Other"
 }
 """).module(), [X[0, :2, :4]])
-    assert "'Other' is not supported to have a dynamic dimension" in raised.value.findings[0].message
+    assert "'Other' does not support a dynamic dimension" in raised.value.findings[0].message

@@ -138,7 +138,7 @@ def test_functions_call_each_other_as_deep_as_they_like() -> None:
     (f"def @f(%x: {V}) {{ add(@f(%x), %x) }} def @main(%x: {V}) {{ @f(%x) }}", ("@f calls itself in front of any choice",)),
     (f"def @f(%x: {V}) {{ @g(%x) }} def @g(%x: {V}) {{ @f(%x) }} def @main(%x: {V}) {{ @f(%x) }}", ("calls itself more than 5000 deep",)),
     ("def @f(%n: int32) { if (less(%n, 2)) { %n } else {\n@f(%n - 1) * @f(%n - 2) } } def @main(%n: int32) { @f(%n) }",
-     ("@f calls itself in a branch that data choose: how often is not known (line 1)", "becomes a loop")),
+     ("@f calls itself in a branch that depends on data, so the number of calls is unknown (line 1)", "becomes a loop")),
     (f"def @main(%n: int32, %x: {V}) {{ let %r = ref(%x); let %f = fn (%i: int32) {{ if (less(%i, %n)) {{ ref_write(%r, add(%x, 1f)); "
      "%f(add(%i, 1)) } else { ref_read(%r) } }; %f(0) }", ("writes a reference from around it", "hand the value from trip to trip")),
     (LIST + "def @f(%n: int32, %l: List[int32]) { if (less(%n, 2)) { @f(add(%n, 1), Cons(%n, %l)) } else { %l } } "

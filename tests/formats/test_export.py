@@ -389,7 +389,7 @@ def nested(depth: int) -> bytes:
 
 
 @pytest.mark.parametrize(("data", "words"), [
-    (changed(data=b""), "it is empty"), (changed(data=b'{"graph_mod'), "it is no JSON"), (changed(data=nested(100_000)), "nested too deeply"),
+    (changed(data=b""), "it is empty"), (changed(data=b'{"graph_mod'), "it is not JSON"), (changed(data=nested(100_000)), "nested too deeply"),
     (changed(drop="models/model.json"), "no models/model.json"), (changed()[:9000], "central directory"),
 ])
 def test_damaged_archives_are_refused(data: bytes, words: str) -> None:

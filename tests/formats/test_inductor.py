@@ -280,7 +280,7 @@ def record(payload: str, md5: str = "") -> str:
     (record("a\nb", "0" * 32), "MD5"),
     (record("a") + 'V1122 13:53:02.383000 8077 torch/x.py:1] {"cut', "not JSON"),
     (record("a") + "Segmentation fault\n", "no record"),
-    (record("a") + 'V1122 13:53:02.383000 8077 torch/x.py:1] {"str": 3}\n', "no text with a number"),
+    (record("a") + 'V1122 13:53:02.383000 8077 torch/x.py:1] {"str": 3}\n', "is not a string with a number"),
 ])
 def test_damaged_records_are_findings_and_the_others_are_read(text: str, words: str) -> None:
     found = read(SourceText("trace.log", text))

@@ -82,7 +82,7 @@ def test_a_kernel_that_is_full_is_told() -> None:
     made = plan(graph({"x": tensor(8, 64)}, "\n".join(lines), ", ".join(f"v{i}" for i in range(66))))
     [apart] = [v for v in made.verdicts if v.fused == "none"]
     assert (apart.rule, apart.reason) == ("group-size", "exceeds max fusion")
-    assert apart.cause == "one kernel takes so many operations: 66 > 64"
+    assert apart.cause == "the kernel would have too many operations: 66 > 64"
 
 
 def test_scores_are_equal_where_neither_is_better() -> None:

@@ -40,7 +40,7 @@ def test_a_compute_capability_of_thousands_of_digits_is_refused(line: str) -> No
                                                   "shared_memory_per_block", "threads_per_core_limit"))
     with pytest.raises(UserError) as raised:
         device_of(f"gpu_device_info {{\n{numbers}cuda_compute_capability {{ {line} }} }}", "d")
-    assert "it is a number below 1000" in raised.value.help
+    assert "it has at most three digits" in raised.value.help
 
 
 def test_devices_differ() -> None:

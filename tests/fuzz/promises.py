@@ -83,4 +83,4 @@ def _malformed(format: str, text: str) -> str:
 
 def _refuse(constant: str) -> None:
     """NaN and infinities, which Python writes and reads, are no JSON."""
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

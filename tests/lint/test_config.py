@@ -130,8 +130,8 @@ def test_an_expired_suppression_hides_nothing_and_is_told(tmp_path: Path) -> Non
     ('[[suppress]]\nreason = "x"\nrule = "ALG02X"', ":3: rule in [suppress]: there is no rule ALG02X", "did you mean ALG012?"),
     ('[per-path."a/*"]\npolicy = "xla-gup"', ":2: policy in [per-path.'a/*']: there is no fusion policy 'xla-gup'", "did you mean xla-gpu?"),
     ('[check]\nmachine = "h200"', ":2: machine in [check]: there is no machine 'h200'", "did you mean h100?"),
-    ("tool = 5", "irscope.toml: [tool] is no table", "[tool.irscope]"),
-    ("[[tool]]\nx = 1", "irscope.toml: [tool] is no table", "[tool.irscope]"),
+    ("tool = 5", "irscope.toml: [tool] is not a table", "[tool.irscope]"),
+    ("[[tool]]\nx = 1", "irscope.toml: [tool] is not a table", "[tool.irscope]"),
     (f"[check]\nrtol = 1{'0' * 400}", ":2: rtol in [check] is 1000", "a number from 0"),
     ('expect-dtype = "bf61"', ":1: expect-dtype in the top of the file: 'bf61' cannot be expected", "did you mean bf16?"),
 ])

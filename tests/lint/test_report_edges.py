@@ -166,7 +166,7 @@ def test_people_read_what_fusion_is_worth_as_a_table() -> None:
     ]
     assert "  note: near" in valued("full", WORTH)
     without = valued("full", replace(WORTH, lifted={}, calls=None))
-    assert "    lifted: none that irscope can lift itself" in without and "kernel calls" not in without
+    assert "    lifted: none that irscope can remove itself" in without and "kernel calls" not in without
 
 
 def test_markdown_has_the_same_table() -> None:

@@ -49,7 +49,7 @@ def test_bodies_on_single_values(instructions: str, values: tuple[float, ...], w
 
 
 @pytest.mark.parametrize(("instructions", "message"), [
-    ("x = f32[] parameter(0)\n b = f32[3] broadcast(x), dimensions={}\n ROOT s = f32[3] copy(b)", "main: %b = f32[3] broadcast(...) is no single value"),
+    ("x = f32[] parameter(0)\n b = f32[3] broadcast(x), dimensions={}\n ROOT s = f32[3] copy(b)", "main: %b = f32[3] broadcast(...) is not a single value"),
     ("x = f32[1,1] parameter(0)\n ROOT s = f32[1,1] cholesky(x)", "main: %s = f32[1,1] cholesky(...) has no meaning on single values"),
 ])
 def test_bodies_that_have_no_meaning(instructions: str, message: str) -> None:

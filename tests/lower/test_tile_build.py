@@ -259,7 +259,7 @@ def test_what_is_no_scalar_operator_is_named() -> None:
     b = Builder(Graph("body"))
     b.graph.root = b.add(get("negate"), (b.param(get("parameter"), tensor("f32", 4), "x"),))
     k = KernelBuilder("k")
-    with pytest.raises(NoScalarMeaning, match="is no single value"):
+    with pytest.raises(NoScalarMeaning, match="is not a single value"):
         k.inline(b.graph, [k.variable("a", F32)])
 
 

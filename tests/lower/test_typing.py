@@ -97,7 +97,7 @@ R = Register("r", F32, 1)
 
 @pytest.mark.parametrize(("statements", "want"), [
     ([Let(var(F32), c(F64))], "v of f32x1 names f64x1"), ([Let(var(F32, 4), c(F32))], "v of f32x4 names f32x1"),
-    ([Load(var(F32), OTHER, AT)], "other is no buffer of the kernel"), ([Store(OTHER, AT, ONE_F)], "other is no buffer of the kernel"),
+    ([Load(var(F32), OTHER, AT)], "other is not a buffer of the kernel"), ([Store(OTHER, AT, ONE_F)], "other is not a buffer of the kernel"),
     ([While([], c(F32), [])], "while on f32x1"), ([While([], c(PRED, 2), [])], "while on predx2"), ([If(c(S32), [])], "if on s32x1"),
     ([If(c(PRED, 4), [])], "if on predx4"), ([Prefetch(X, c(S32))], "the index of prefetch is s32x1"), ([Prefetch(X, c(S64, 2))], "the index of prefetch is s64x2"),
     ([Assign(R, ONE_F)], "register r is set before it is declared"),

@@ -149,7 +149,7 @@ def _compiled(function: Callable[..., object], arguments: Arguments) -> Dump:
         _torch(function).compiler.reset()
         text = _trace(function, arguments)
     if GRAPH not in text:
-        raise UserError("the call compiled nothing: torch.compile left all of it to Python", "TORCH_LOGS=graph_breaks tells why")
+        raise UserError("the call compiled nothing: torch.compile left all of it to Python", "TORCH_LOGS=graph_breaks shows why")
     return Dump(text)
 
 

@@ -180,7 +180,7 @@ def _convolution(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> 
     labels = Convolution.of(node).dim_labels
     x, kernel = operands
     if any(d in x.sizes for d in labels.lhs_spatial) or any(d in kernel.sizes for d in labels.rhs_spatial):
-        raise w.refusal(node, "a convolution over a dynamic spatial dimension is not supported, in XLA neither")
+        raise w.refusal(node, "a convolution over a dynamic spatial dimension is not supported (nor is it in XLA)")
     left = w.masked(x, [labels.lhs_feature], w.array(0, x.type.dtype))
     right = w.masked(kernel, [labels.rhs_input], w.array(0, kernel.type.dtype))
     sizes = {}
@@ -243,7 +243,7 @@ def _custom_call(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> 
         dims = range(rank) if len(given) == rank else bounded(node.type)
         sizes = {d: size.node for d, size in zip(dims, given) if d in bounded(node.type)}
         return PaddedArray(x.node, {**x.sizes, **sizes})
-    raise w.refusal(node, f"custom-call to {target!r} is not supported to have a dynamic dimension, in XLA neither")
+    raise w.refusal(node, f"custom-call to {target!r} does not support a dynamic dimension (nor does XLA)")
 
 
 RULES: dict[Op, Rule] = {

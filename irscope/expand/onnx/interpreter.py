@@ -155,7 +155,7 @@ class Interpreter(OnnxProgram):
         if found is None or (found.build is None and not found.is_function):
             return self._missing(node, found, values)
         if any(isinstance(v, str) for v in values):
-            raise self.fault(node, "it takes strings, which irscope does not compute", "cut the model behind this operator")
+            raise self.fault(node, "it takes strings, which irscope does not compute", "cut the model after this operator")
         version = int(node.attrs.get("opset", 1))
         results = len(node.type.elements) if isinstance(node.type, TupleType) else 1
         if found.is_function:

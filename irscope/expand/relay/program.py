@@ -57,7 +57,8 @@ class RelayProgram(FramedProgram[FramedRelay]):
         """Enter the branches of a choice that depends on data."""
         self.nesting += 1
         if self.nesting > MAX_NESTED:
-            raise UserError(f"{self.repeated()} calls itself in a branch that data choose: how often is not known{self.where(node)}",
+            raise UserError(f"{self.repeated()} calls itself in a branch that depends on data, so the number of calls is unknown"
+                            f"{self.where(node)}",
                             "a function `if (go) { @f(next...) } else { result }` becomes a loop; else the end must not depend on data")
         yield
         self.nesting -= 1

@@ -149,7 +149,7 @@ def associative_scan(program: TorchProgram, node: Node, values: list[Any]) -> An
     t, body, xs = program.t, graph_of(program, values[0]), tensors(values[1])
     extra = list(values[2]) if len(values) > 2 and isinstance(values[2], list | tuple) else []
     if not xs:
-        raise TypeFault("it takes a tensor at least")
+        raise TypeFault("it takes at least one tensor")
     count = t.shape(xs[0].get())[0]
     if count < 2:
         return results(node, xs)

@@ -102,7 +102,7 @@ class ArchivedGraphReader:
             if self._is_keyword(given, target, i, keywords):
                 word = given.text("name")
                 if not word.isidentifier():
-                    raise given.fault("name", f"{word[:40]!r} is no name of a keyword")
+                    raise given.fault("name", f"{word[:40]!r} is not the name of a keyword argument")
                 keywords[word] = value
             else:
                 positional.append(value)

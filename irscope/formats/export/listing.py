@@ -79,7 +79,7 @@ class Listing:
             raise SyntaxFault(begin, "syntax: the arguments of a call are a tuple and a dictionary")
         odd = next((word for word in keywords if not word.isidentifier()), None)
         if odd is not None:
-            raise SyntaxFault(begin, f"syntax: {odd[:40]!r} is no name of a keyword")
+            raise SyntaxFault(begin, f"syntax: {odd[:40]!r} is not the name of a keyword argument")
         if "einsum" in target:
             arguments = _equation(arguments)
         if "device" in keywords and isinstance(keywords["device"], str):

@@ -60,7 +60,7 @@ def _tree(spec: str) -> Record:
     try:
         held = json_value(spec)
     except ValueError:
-        raise BadRecord("the pytree is no JSON") from None
+        raise BadRecord("the pytree is not JSON") from None
     if not isinstance(held, list) or len(held) != 2 or held[0] != PROTOCOL:
         raise BadRecord(f"the pytree is not of the protocol {PROTOCOL}")
     return Record(held[1], "pytree")

@@ -28,7 +28,7 @@ def parse(data: bytes, what: str) -> Record:
     try:
         found = json_value(data)
     except ValueError as error:
-        raise BadRecord(f"it is no JSON: {str(error)[:100]}") from None
+        raise BadRecord(f"it is not JSON: {str(error)[:100]}") from None
     return Record(found, "")
 
 

@@ -105,7 +105,7 @@ class _Reader:
             self._damage(line.begin, f"a record is not JSON: {error}", max(1, len(line.text)))
             return
         if not isinstance(data, dict):
-            self._damage(line.begin, "a record is no JSON object", max(1, len(line.text)))
+            self._damage(line.begin, "a record is not JSON object", max(1, len(line.text)))
             return
         if "str" in data:
             self._name(data["str"], line)
@@ -136,7 +136,7 @@ class _Reader:
     def _name(self, pair: object, line: LogLine) -> None:
         """Check a record ``{"str": [text, number]}``: the name of a file that stacks refer to by number."""
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], int)):
-            self._damage(line.begin, "a name in the trace is no text with a number", max(1, len(line.text)))
+            self._damage(line.begin, "a record of a name is not a string with a number", max(1, len(line.text)))
 
     def _damage(self, offset: int, words: str, length: int, kind: tuple[str, str] = BAD_RECORD) -> None:
         self.damaged += 1

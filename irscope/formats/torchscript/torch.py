@@ -142,8 +142,6 @@ class Torch(Tensors):
         return self.transpose(x, order)
 
 
-
-
 def promote_types(a: DType, b: DType) -> DType:
     """torch.promote_types."""
     if a is b:

@@ -119,7 +119,7 @@ def _call(report: Report, node: Node) -> Reason:
     name = written(node).op.name
     main = next((n for n in report.program.home[node].nodes if n.op in OF_A_LIBRARY), node)
     part = "" if written(main) is written(node) else f" is part of {written(main).op.name} {named(main)}, which"
-    cause = f"{name} {named(node)}{part} is a call of a library: Inductor fuses nothing into it and nothing after it"
+    cause = f"{name} {named(node)}{part} is a library call: Inductor fuses nothing into it or after it"
     return Reason(None, "extern-kernel", cause)
 
 
@@ -138,7 +138,7 @@ def _explained(report: Report, test: str, numbers: str, ends: tuple[Node, Node],
     if test == "reduction-first":
         return f"{a} reduces over {list(first.group[1])}, and the loops of {b} over {_loops(second)} share no outer loops with it"
     if test == TOO_LARGE:
-        return f"one kernel takes so many operations: {numbers}"
+        return f"the kernel would have too many operations: {numbers}"
     if test == MEMORY:
         return f"memory that could be reused between the two would be kept: {numbers} elements"
     if test == CYCLE:

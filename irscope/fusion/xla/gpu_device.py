@@ -85,7 +85,7 @@ def device_of(text: str, name: str) -> Device:
     def digits(key: str, pattern: str, default: str) -> str:
         found = re.search(pattern, text)
         if found is not None and len(found[1]) > 3:
-            raise UserError(f"{name}: {key} is {found[1][:40]}", "it is a number below 1000")
+            raise UserError(f"{name}: {key} is {found[1][:40]}", "it has at most three digits")
         return found[1] if found is not None else default
 
     capability = digits("major", r"\bmajor:\s*(\d+)", "9") + digits("minor", r"cuda_compute_capability\s*\{[^}]*\bminor:\s*(\d+)", "0")

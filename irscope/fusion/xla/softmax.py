@@ -278,8 +278,8 @@ def members(diamond: Diamond) -> list[Instruction]:
 
 def diamonds(computation: Computation) -> list[Diamond]:
     """The diamonds of a computation that XLA would turn into kernels, in post-order."""
-    matcher = DiamondFinder()
-    return [found for i in computation.post_order() if isinstance(found := matcher.decide(i), Diamond)]
+    finder = DiamondFinder()
+    return [found for i in computation.post_order() if isinstance(found := finder.decide(i), Diamond)]
 
 
 def rewrite(computation: Computation, device: Device) -> list[Instruction]:
@@ -303,14 +303,14 @@ def rewrite(computation: Computation, device: Device) -> list[Instruction]:
 
 def of_reductions(computation: Computation) -> dict[Instruction, Decision]:
     """For each reduction that is broadcast back, the diamond that takes it, or the refusal that came closest."""
-    matcher = DiamondFinder()
+    finder = DiamondFinder()
     decided: dict[Instruction, Decision] = {}
     for reduce in computation.post_order():
         if reduce.op is not hlo.reduce:
             continue
         best: tuple[int, Decision] | None = None
         for root in _roots(reduce):
-            found = matcher.decide(root)
+            found = finder.decide(root)
             if isinstance(found, Diamond):
                 if found.reduce is reduce:
                     best = len(RULES), found

@@ -52,4 +52,5 @@ class MaxMemory(Gate):
         params = sum(bytes_of(p.type) for p in entry.params)
         allowed = f"{human_bytes(limit)} are allowed (parameters: {human_bytes(params)} more)"
         message = f"{human_bytes(life.peak)} live at %{node.name}, {allowed}"
-        return [cls.broken(module, message, at=(entry, node), notes=notes, help="irscope lint --audit memory shows who is alive when")]
+        return [cls.broken(module, message, at=(entry, node), notes=notes,
+                           help="irscope lint --audit memory lists the live values and their live ranges")]

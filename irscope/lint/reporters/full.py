@@ -221,7 +221,7 @@ def columns(worth: Stages) -> list[list[str]]:
 
 def lifted(worth: Stages) -> str:
     """Which fixes the last column has, in words."""
-    return ", ".join(f"{code} {n} times" if n > 1 else code for code, n in worth.lifted.items()) or "none that irscope can lift itself"
+    return ", ".join(f"{code} {n} times" if n > 1 else code for code, n in worth.lifted.items()) or "none that irscope can remove itself"
 
 
 def _stages(worth: Stages) -> list[str]:

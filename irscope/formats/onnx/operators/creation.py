@@ -166,7 +166,7 @@ refused("RandomNormal(; dtype=1, mean=0.0, scale=1.0, seed: float=None, shape: i
         "RandomUniform(; dtype=1, high=1.0, low=0.0, seed: float=None, shape: ints!)",
         "RandomUniformLike(input; dtype: int=None, high=1.0, low=0.0, seed: float=None)",
         "Multinomial(input; dtype=6, sample_size=1, seed: float=None)", "Bernoulli(input; dtype: int=None, seed: float=None)", reason=DRAWN)
-TEXTS = "irscope computes no strings: cut the model behind this operator"
+TEXTS = "irscope computes no strings: cut the model after this operator"
 refused("StringConcat(X, Y)", "StringNormalizer(X; case_change_action='NONE', is_case_sensitive=0, locale='', stopwords: strs=None)",
         "StringSplit(X; delimiter='', maxsplit: int=None)", "RegexFullMatch(X; pattern: str=None)", reason=TEXTS)
 refused("ImageDecoder(encoded_stream; pixel_format='RGB')", reason="irscope decodes no images: give the pixels as an input")

@@ -120,7 +120,7 @@ def chunk_cat(t: Torch, xs: list[Node], dim: int, chunks: int) -> Node:
         lead = t.shape(x)[:d]
         rows.append(t.reshape(x, (*lead, chunks, prod(t.shape(x)[d:]) // chunks)))
     if not rows:
-        raise TypeFault("it takes a tensor at least")
+        raise TypeFault("it takes at least one tensor")
     return t.concat(rows, t.rank(rows[0]) - 1)
 
 

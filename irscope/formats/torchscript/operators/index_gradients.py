@@ -190,7 +190,7 @@ def trace_backward(t: Torch, grad: Node, sizes: list[int]) -> Node:
 
 @alias("as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None)")
 def as_strided_copy(t: Torch, x: Node, at: Strided | None, size: list[int], stride: list[int], offset: int | None) -> Decision:
-    """A copy of any elements of the storage, which the tensor is all of."""
+    """A copy of elements of the storage by sizes and strides; the tensor is taken as the whole storage."""
     whole, part = check_places(at or contiguous(t.shape(x)), Strided(tuple(size), tuple(stride), offset or 0))
     return Copied(read_places(t, x, whole, part), contiguous(tuple(size)))
 

@@ -119,7 +119,7 @@ class IndexedPlaces:
         self.dims = [d for d, i in enumerate(indices) if i is not None]
         given = [wrapped(t, i, shape[d]) for d, i in enumerate(indices) if i is not None]
         if not given:
-            raise TypeFault("it takes an index at least")
+            raise TypeFault("it takes at least one index")
         self.indices = t.together(*given)
         self.shape = t.shape(self.indices[0])
         apart = self.dims != list(range(self.dims[0], self.dims[-1] + 1))

@@ -243,7 +243,6 @@ def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
     return at
 
 
-
 @operator(*(f"reflection_pad{n}d(Tensor self, int[{2 * n}] padding)" for n in (1, 2, 3)))
 def reflection(t: Torch, x: Node, pads: list[int]) -> Node:
     return _mirrored(t, x, pads, "reflect")

@@ -14,7 +14,7 @@ from irscope.ops.faults import TypeFault
 
 def _require_any(tensors: list[Node]) -> None:
     if not tensors:
-        raise TypeFault("it takes a tensor at least")
+        raise TypeFault("it takes at least one tensor")
 
 
 @operator("cat(Tensor[] tensors, int dim=0)", "concat(Tensor[] tensors, int dim=0)", "concatenate(Tensor[] tensors, int dim=0)")

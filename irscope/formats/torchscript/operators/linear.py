@@ -113,7 +113,7 @@ def tensordot(t: Torch, x: Node, y: Node, dx: list[int], dy: list[int]) -> Node:
 @operator("chain_matmul(Tensor[] matrices)", "linalg_multi_dot(Tensor[] tensors)")
 def chain_matmul(t: Torch, matrices: list[Node]) -> Node:
     if not matrices:
-        raise TypeFault("it takes a matrix at least")
+        raise TypeFault("it takes at least one matrix")
     y = matrices[0]
     for x in matrices[1:]:
         y = t.matmul(y, x)

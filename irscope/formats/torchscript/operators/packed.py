@@ -94,7 +94,7 @@ _plain("rnn_relu", relu_step)
 def pad_sequence(t: Torch, sequences: list[Node], batch_first: bool, value: float, side: str) -> Node:
     """Stacks sequences of different lengths, padded on one side."""
     if not sequences:
-        raise TypeFault("it takes a sequence at least")
+        raise TypeFault("it takes at least one sequence")
     longest = max(t.shape(x)[0] for x in sequences)
     rows = []
     for x in sequences:
