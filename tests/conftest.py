@@ -74,7 +74,7 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
 
     monkeypatch.setenv("IRSCOPE_TRACEBACK", "1")
     monkeypatch.setenv("COLUMNS", "120")  # whatever terminal the tests are started from
-    monkeypatch.setattr("irscope.source.watchdog.PATIENCE", 10.0)  # collecting the objects of a whole test run may take a second
+    monkeypatch.setattr("irscope.source.watchdog.ENDING", 10.0)  # collecting the objects of a whole test run may take a second
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
 

@@ -17,7 +17,9 @@ from irscope.source.budget import Budget, BudgetExceeded, Limits, budget, thread
 
 INTERVAL = 0.1
 PATIENCE = 1.0
-"""Seconds that code has to notice by itself, and then to end after the signal."""
+"""Seconds that code has to notice by itself."""
+ENDING = 1.0
+"""Seconds in which a command ends after the signal."""
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def _watch(made: Budget, done: threading.Event, clock: Callable[[], float], end:
             continue  # the next file has begun
         fault = made.exceeded()
         signal.pthread_kill(main, signal.SIGALRM)
-        if not done.wait(PATIENCE) and made.began is began:
+        if not done.wait(ENDING) and made.began is began:
             end(fault)
 
 
