@@ -14,6 +14,7 @@ from math import inf
 from irscope.analysis.calls import BodyUse, Calls, body_use, is_fusion
 from irscope.analysis.classes import is_view
 from irscope.graph import UNKNOWN, Graph, Kind, Node, Op, TensorType, Type, bytes_of
+from irscope.graph.walk import leaves_of
 from irscope.ops import hlo, sets
 from irscope.ops.costs import MOST
 from irscope.ops.infer import fits_operands
@@ -160,10 +161,9 @@ class Traffic:
 
     def _given(self, node: Node) -> int:
         """Bytes of an operand of a program: of all elements of a list, and of a weight whose type only the run shows."""
-        if node.op in _LISTS:
-            return sum(self._given(o) for o in dict.fromkeys(node.operands))
         assert self.known is not None
-        return self._size(self.known.types.get(node, node.type))[0]
+        types = self.known.types
+        return sum(self._size(types.get(part, part.type))[0] for part in leaves_of(node, _parts))
 
     def _fusion_traffic(self, node: Node) -> tuple[float, float]:
         """Operands that the body only slices count by those slices; a root that updates in place writes only the update."""
@@ -315,3 +315,8 @@ def _is_sized(node: Node) -> bool:
     """Whether every array of a node's type has a known or a bounded size."""
     return all(isinstance(size, int) or size.bound is not None
                for leaf in node.type.leaves() if isinstance(leaf, TensorType) for size in leaf.shape)
+
+
+def _parts(node: Node) -> list[Node] | None:
+    """The distinct elements of a list or tuple that a program builds; None for any other value."""
+    return list(dict.fromkeys(node.operands)) if node.op in _LISTS else None

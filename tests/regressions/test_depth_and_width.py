@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 import irscope
+from irscope.analysis.cost import Known, Traffic
 from irscope.analysis.naming import Naming, _Work
 from irscope.fusion.canonicalise.computation import HloComputation
 from irscope.fusion.canonicalise.sorts import _widen
@@ -15,6 +16,7 @@ from irscope.fusion.inductor.kernels import Kernel, fused
 from irscope.fusion.inductor.policy import POLICY
 from irscope.fusion.views import Chain, Permute
 from irscope.graph import Graph, Module, Reading
+from irscope.graph.types import tensor
 from irscope.lint.fusion import plans
 from irscope.passes import pass_named
 from tests.effort import calls_in, within
@@ -159,3 +161,10 @@ def test_a_comparator_of_many_parameters_is_widened_in_one_pass() -> None:
     with within(2):  # a look at all parameters for each instruction takes minutes
         wide = _widen(comparator(20_000))
     assert len(wide.params) == 40_002
+
+
+def test_the_bytes_of_nested_lists_are_counted_without_recursion() -> None:
+    lines = [f"  %l{i + 1} : Any = prim::ListConstruct(%l{i}, %y, %l{i})\n" if i else "  %l1 : Any = prim::ListConstruct(%y)\n" for i in range(2000)]
+    text = "graph(%x : Float(2)):\n  %y : Tensor = aten::relu(%x)\n" + "".join(lines) + "  %r : Tensor = aten::cat(%l2000)\n  return (%r)\n"
+    nodes = {node.name: node for node in irscope.load(text, format="torchscript").module().main().nodes}
+    assert Traffic(Known({}, {nodes["y"]: tensor("f32", 2)})).of(nodes["r"])[0] == 2000 * 8
