@@ -37,6 +37,10 @@ MAX_INLINE = 64
 MAX_STEPS = 32
 """Consecutive views that a kernel reads through; when a program is compiled, passes have merged them already."""
 
+MAX_WAYS = 8
+"""Ways in which one kernel reads a value that it computes for each of them. Where a value is combined with a view of itself, the ways
+double, and at the next such step again."""
+
 STRUCTURE = hlo.named("parameter constant tuple get-tuple-element")
 PLACES = hlo.named("concatenate pad")
 
@@ -95,6 +99,10 @@ class _Planner:
             self._reduce(node)
         elif not isinstance(node.type, TensorType) or op.effect is not Effect.PURE or not node.type.is_static:
             self._alone(node)
+        elif (is_free(node) or op.scalar is not None) and any(len(ways) > MAX_WAYS for ways in self.drafts.readers(node).values()):
+            self._start("map", node)
+            for reader in self.drafts.readers(node):
+                self.refusals[node, reader] = Refusal.READ_TWICE
         elif is_free(node):
             self._free(node)
         elif op.scalar is not None:

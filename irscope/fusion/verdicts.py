@@ -32,7 +32,7 @@ CAUSES: dict[Refusal, str] = {
     Refusal.READ_WHOLE: "{op} CONSUMER reads PRODUCER from memory: it visits elements many times, or in a different order",
     Refusal.STANDS_ALONE: "{producer_op} is a separate kernel: its result is complete only when all of it is computed",
     Refusal.REPEATED: "fusing PRODUCER would recompute it for every element of its broadcast; it is stored instead",
-    Refusal.READ_TWICE: "the kernel of CONSUMER reads PRODUCER in two orders; computing it twice costs more than storing it",
+    Refusal.READ_TWICE: "the kernel of CONSUMER reads PRODUCER in several orders; computing it for each costs more than storing it",
     Refusal.STORED_FOR_OTHERS: "another kernel that reads PRODUCER computes and stores it; this one reads the result from memory",
     Refusal.OTHER_LOOPS: "the loops of CONSUMER's kernel do not run over the elements of PRODUCER",
     Refusal.MOVED: "CONSUMER's kernel reads PRODUCER in an order that no strides describe",

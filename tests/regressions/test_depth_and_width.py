@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 import irscope
@@ -168,3 +169,15 @@ def test_the_bytes_of_nested_lists_are_counted_without_recursion() -> None:
     text = "graph(%x : Float(2)):\n  %y : Tensor = aten::relu(%x)\n" + "".join(lines) + "  %r : Tensor = aten::cat(%l2000)\n  return (%r)\n"
     nodes = {node.name: node for node in irscope.load(text, format="torchscript").module().main().nodes}
     assert Traffic(Known({}, {nodes["y"]: tensor("f32", 2)})).of(nodes["r"])[0] == 2000 * 8
+
+
+def test_a_value_that_meets_views_of_itself_again_and_again_is_stored() -> None:
+    """A kernel would read the first value in 2 ** 40 orders."""
+    lines = [f" v{i} = f32[4,4] transpose(t{i}), dimensions={{1,0}}\n t{i + 1} = f32[4,4] select(p, t{i}, v{i})" for i in range(40)]
+    text = "HloModule m\nENTRY e {\n t0 = f32[4,4] parameter(0)\n p = pred[4,4] parameter(1)\n" + "\n".join(lines) + "\n ROOT r = f32[4,4] negate(t40)\n}\n"
+    x, p = np.arange(16, dtype=np.float32).reshape(4, 4), np.random.default_rng(0).random((4, 4)) > 0.5
+    expected = x
+    for _ in range(40):
+        expected = np.where(p, expected, expected.T)
+    found, = irscope.compile(irscope.load(text, format="hlo"))(x, p)
+    assert np.array_equal(found, -expected)
