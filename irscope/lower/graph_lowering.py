@@ -28,6 +28,8 @@ from irscope.ops.attributes import Constant
 
 STREAM_BYTES = 4 << 20
 """A result of the program with this many bytes or more leaves the caches before anything reads it."""
+MAX_NESTING = 100
+"""Levels of loops and branches: lowering takes several calls of Python for each, and so do those who read the steps."""
 
 
 Handler = Callable[["GraphLowering", Node], bool]
@@ -49,6 +51,7 @@ class ModuleLowering:
         self._constants: dict[int, Storage] = {}
         self._packed: dict[tuple[int, object], Slot] = {}
         self._plans: dict[Graph, Plan] = {}
+        self._depth = 0
 
     def run(self) -> Program:
         main = self.module.main()
@@ -80,8 +83,12 @@ class ModuleLowering:
 
         Also returns the storage of the results: a caller that wants them elsewhere copies them.
         """
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise cannot_run(self.module, graph.result(), f"loops and branches are nested more than {MAX_NESTING} deep")
         lowered = GraphLowering(self, graph, params, wanted)
         lowered.run()
+        self._depth -= 1
         return lowered.steps, {leaf: lowered.storage_of(leaf) for leaf in leaves(graph.result())}
 
     def plan(self, graph: Graph) -> Plan:

@@ -8,7 +8,7 @@ import pytest
 from irscope.fusion.xla import gpu, gpu_cost
 from irscope.fusion.xla.gpu_cost import Before, CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
-from irscope.fusion.xla.gpu_kinds import traits
+from irscope.fusion.xla.gpu_kinds import moves_minor_within, traits
 from irscope.fusion.xla.instructions import Computation, Instruction
 from irscope.fusion.xla.joining import merge_into
 from tests.fusion.xla_texts import ADD, module
@@ -57,11 +57,10 @@ def test_step_by_step_as_by_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch
 
     def sound(self: gpu._Queue, producer: Instruction, consumer: Instruction) -> Instruction:
         fusion = into(self, producer, consumer)
-        known, fusion.traits = fusion.traits, None
-        if known is not None:
-            found = traits(fusion)
-            assert (known.plain, known.moves_minor, known.unroll_stops, known.reductions) \
-                == (found.plain, found.moves_minor, found.unroll_stops, found.reductions)
+        moves, known, fusion.traits = moves_minor_within(fusion), traits(fusion), None
+        found = traits(fusion)
+        assert (known.plain, moves, known.turns, known.unroll_stops, known.reductions) \
+            == (found.plain, moves_minor_within(fusion), found.turns, found.unroll_stops, found.reductions)
         assert fusion.body is not None
         assert len(fusion.body.params) == len(fusion.operands) == len(set(fusion.operands))
         for inner in fusion.body.instructions:

@@ -181,3 +181,31 @@ def test_a_value_that_meets_views_of_itself_again_and_again_is_stored() -> None:
         expected = np.where(p, expected, expected.T)
     found, = irscope.compile(irscope.load(text, format="hlo"))(x, p)
     assert np.array_equal(found, -expected)
+
+
+def test_loops_that_nest_too_deeply_are_refused() -> None:
+    state = "(s32[], f32[4])"
+    lines = []
+    for i in range(150):
+        inner = "w = f32[4] negate(v)" if not i else f"t = {state} tuple(k, v)\n u = {state} while(t), condition=c, body=b{i - 1}\n " \
+                                                     "w = f32[4] get-tuple-element(u), index=1"
+        lines.append(f"b{i} {{ p = {state} parameter(0)\n k = s32[] get-tuple-element(p), index=0\n v = f32[4] get-tuple-element(p), index=1\n"
+                     f" one = s32[] constant(1)\n h = s32[] add(k, one)\n {inner}\n ROOT r = {state} tuple(h, w) }}")
+    text = f"HloModule m\nc {{ p = {state} parameter(0)\n k = s32[] get-tuple-element(p), index=0\n one = s32[] constant(1)\n" \
+           " ROOT r = pred[] compare(k, one), direction=LT }\n" + "\n".join(lines) + \
+           f"\nENTRY e {{ s = {state} parameter(0)\n ROOT r = {state} while(s), condition=c, body=b149 }}\n"
+    with pytest.raises(irscope.UserError, match="%r cannot run") as raised:
+        irscope.compile(irscope.load(text, format="hlo"))
+    assert "loops and branches are nested more than 100 deep" in raised.value.findings[0].message
+
+
+@pytest.mark.parametrize("line", ["t{n} = f32[4,4] transpose(t{m}), dimensions={{1,0}}", "t{n} = f32[4,4] slice(t{m}), slice={{[0:4],[0:4]}}",
+                                  "t{n} = f32[4,4] add(t{m}, b)"])
+def test_the_gpu_cost_model_walks_a_growing_kernel_once(line: str) -> None:
+    def chain(n: int) -> Module:
+        lines = [line.format(n=i + 1, m=i) for i in range(n)]
+        return irscope.load("HloModule m\nENTRY e {\n t0 = f32[4,4] parameter(0)\n z = f32[] constant(1)\n b = f32[4,4] broadcast(z), dimensions={}\n" +
+                            "\n".join(lines) + f"\n ROOT r = f32[4,4] tanh(t{n})\n}}\n", format="hlo").module()
+
+    small, large = (calls_in(plans, chain(n), "xla-gpu") for n in (100, 800))
+    assert large < 16 * small

@@ -33,7 +33,8 @@ class Facts:
     """Cost analysis of one instruction: per operand the number of uses and the bytes read; operations; code size.
 
     For a fusion, ``share`` and ``times`` say how often it computes an element, and how often it contains the code, of what is read at
-    separate indices; ``roots`` from which of these each operand is read at the same indices. ``exact``: all of it in integers.
+    separate indices: its root and other instructions, each by a key. ``roots`` has the keys of those at whose indices each operand is
+    read. ``exact``: all of it in integers.
     """
 
     flops: float
@@ -42,22 +43,27 @@ class Facts:
     written: float
     code: float = 1.0
     emitted: tuple[float, ...] = ()
-    roots: tuple[frozenset[Instruction], ...] = ()
-    share: dict[Instruction, float] | None = None
-    times: dict[Instruction, float] | None = None
+    roots: tuple[frozenset[object], ...] = ()
+    share: dict[object, float] | None = None
+    times: dict[object, float] | None = None
     exact: bool = False
 
 
 @dataclass(slots=True)
 class Before:
-    """A producer and the kernel that is about to take it: facts and operands of both, and the operand number of the producer."""
+    """A producer and the kernel that is about to take it: facts and operands of both, and the operand number of the producer.
+
+    ``root`` is the root of a producer that is a fusion; ``elements`` are the sizes of the operands of a producer that reads them at
+    separate indices, and None for one that reads them at its own.
+    """
 
     producer: Facts
     fusion: Facts
     operands: list[Instruction]
     theirs: list[Instruction]
     number: int
-    plain: bool
+    root: Instruction | None
+    elements: list[int] | None
 
 
 @dataclass(slots=True)
@@ -247,41 +253,42 @@ class CostModel:
     def before(self, producer: Instruction, fusion: Instruction) -> Before | None:
         """A kernel and its producer before fusion, for :meth:`after`; None if the fused kernel must be analysed again as a whole.
 
-        This is the case if some cost is not an integer, or if the producer computes something at separate indices.
+        This is the case if some cost is not an integer.
         """
-        if fusion.kind == "triton" or producer.kind == "triton" or not producer.operands:
+        if fusion.kind == "triton" or producer.kind == "triton":
             return None
         a, b = self.facts(producer), self.facts(fusion)
-        alike = producer.is_elementwise if producer.body is None else a.exact and a.share is not None and len(a.share) == 1
-        if not alike or not b.exact:
+        if not b.exact or (producer.body is not None and not a.exact):
             return None
-        return Before(a, b, list(producer.operands), list(fusion.operands), fusion.operands.index(producer), producer.body is None)
+        through = producer.body is not None or producer.is_elementwise or producer.op in (hlo.tuple, hlo.get_tuple_element)
+        return Before(a, b, list(producer.operands), list(fusion.operands), fusion.operands.index(producer),
+                      producer.body.root if producer.body is not None else None,
+                      None if through else [o.elements for o in producer.operands])
 
     def after(self, fusion: Instruction, before: Before) -> None:
         """Update the facts of a kernel with a fused producer from those of both, so that long chains are not walked again at each step."""
         a, b, number = before.producer, before.fusion, before.number
         assert b.share is not None and b.times is not None
-        mine, copies = b.roots[number], b.emitted[number]
+        usage, copies = b.used[number], b.emitted[number]
+        share, times, added = _reads_of(before, b.share, b.times)
         known = {operand: i for i, operand in enumerate(before.theirs) if i != number}
-        taken = set(before.operands)
-        inside = 1.0 if before.plain else a.code - len(a.emitted)
-        code = b.code - copies + copies * inside
+        code = b.code - copies + copies * (a.code - sum(a.emitted) if before.root is not None else 1.0)
         used, emitted, roots = [], [], []
         for operand in fusion.operands:
-            place = known.get(operand)
-            if place is not None and operand not in taken:
+            place, more = known.get(operand), added.get(operand)
+            if place is not None and more is None:
                 used.append(b.used[place])
                 emitted.append(b.emitted[place])
                 roots.append(b.roots[place])
                 continue
-            both = mine if place is None else mine | b.roots[place]
-            used.append(sum(b.share[r] for r in both))
-            emitted.append(sum(b.times[r] for r in both))
+            both = frozenset(more or ()) | (b.roots[place] if place is not None else frozenset())
+            used.append(sum(share[r] for r in both))
+            emitted.append(sum(times[r] for r in both))
             roots.append(both)
             code += emitted[-1] - (b.emitted[place] if place is not None else 0.0)
         self._facts[fusion] = Facts(
-            b.flops + b.used[number] * a.flops, used, [o.size * u for o, u in zip(fusion.operands, used, strict=True)], b.written, code,
-            tuple(emitted), tuple(roots), b.share, b.times, True)
+            b.flops + usage * a.flops, used, [o.size * u for o, u in zip(fusion.operands, used, strict=True)], b.written, code,
+            tuple(emitted), tuple(roots), share, times, not any(u % 1 for u in used))
 
     def too_large(self, producer: Instruction, consumer: Instruction) -> str:
         """Why the code of both would be too large, in numbers; empty if it would not be."""
@@ -337,9 +344,9 @@ class CostModel:
     def _of_fusion(self, fusion: Instruction) -> Facts:
         body = fusion.fused_body
         root = body.root
-        share: dict[Instruction, float] = {root: 1.0}
-        times: dict[Instruction, float] = {root: 1.0}
-        roots: dict[Instruction, set[Instruction]] = {root: {root}}
+        share: dict[object, float] = {root: 1.0}
+        times: dict[object, float] = {root: 1.0}
+        roots: dict[Instruction, set[object]] = {root: {root}}
         flops = code = 0.0
         exact = True
         used: dict[Instruction, float] = {}
@@ -381,6 +388,36 @@ class CostModel:
     def _body_cycles(self, graph: Graph) -> float:
         return float(sum(cycles(self.device.capability, node.op, node.type.dtype.name) for node in graph.nodes
                          if node.operands and isinstance(node.type, TensorType) and node.op.scalar is not None))
+
+
+def _reads_of(before: Before, share: dict[object, float], times: dict[object, float]) \
+        -> tuple[dict[object, float], dict[object, float], dict[Instruction, set[object]]]:
+    """``share`` and ``times`` of a kernel with a fused producer, and the keys at whose indices it reads the operands of the producer.
+
+    The producer is computed at the indices at which the kernel read its result; what it reads at others gets keys of its own.
+    """
+    a, b, number = before.producer, before.fusion, before.number
+    usage, copies, mine = b.used[number], b.emitted[number], b.roots[number]
+    added: dict[Instruction, set[object]] = {operand: set() for operand in before.operands}
+    if before.elements is not None:
+        share, times = dict(share), dict(times)
+        for operand, count, used in zip(before.operands, before.elements, a.used, strict=True):
+            key = object()
+            share[key] = ceil(usage * used * count - 1e-6) / count if count else 0.0
+            times[key] = copies
+            added[operand].add(key)
+    elif before.root is None:
+        for operand in before.operands:
+            added[operand] |= mine
+    else:
+        assert a.share is not None and a.times is not None
+        keys = {inner: object() for inner in a.share if inner is not before.root}
+        if keys:
+            share = share | {key: usage * a.share[inner] for inner, key in keys.items()}
+            times = times | {key: copies * a.times[inner] for inner, key in keys.items()}
+        for operand, roots in zip(before.operands, a.roots, strict=True):
+            added[operand] |= {keys[root] for root in roots if root is not before.root} | (mine if before.root in roots else set())
+    return share, times, added
 
 
 def _parts(instruction: Instruction) -> int:

@@ -191,18 +191,17 @@ MAX_UNROLLED_PIECES = 10
 class Traits:
     """Properties of a kernel, cached until something is fused into it.
 
-    ``plain``: nothing that needs a special emitter. ``moves_minor``: a transpose of the minor dimension; ``turns``: one that may
-    read a broadcast, so that the rest of the kernel matters. ``unroll_stops``: something that XLA does not unroll.
-    ``reductions``: how many need a reduction kernel. ``significant``, ``shared_memory``:
-    results of the rules over all parts, cached on first use.
+    ``plain``: nothing that needs a special emitter. ``turns``: a transpose of the minor dimension, which may read a broadcast, so that
+    the rest of the kernel matters. ``unroll_stops``: something that XLA does not unroll. ``reductions``: how many need a reduction
+    kernel. ``moves_minor``, ``significant``, ``shared_memory``: results of the rules over all parts, cached on first use.
     """
 
     plain: bool
-    moves_minor: bool
     turns: bool
     unroll_stops: bool
     reductions: int
     emitter: KernelEmitter | None = None
+    moves_minor: bool | None = None
     significant: bool | None = None
     shared_memory: int | None = None
 
@@ -212,7 +211,7 @@ def traits(instruction: Instruction) -> Traits:
     known: Traits | None = instruction.traits
     if known is not None:
         return known
-    plain, moves, turns, stops, reductions = True, False, False, False, 0
+    plain, turns, stops, reductions = True, False, False, 0
     for member in members(instruction):
         op = member.op
         if op is hlo.reduce:
@@ -221,7 +220,6 @@ def traits(instruction: Instruction) -> Traits:
             plain = plain and not reductions
         elif op in (hlo.transpose, hlo.copy):
             turns = turns or moves_minor(member)
-            moves = moves or _moves_minor(member)
             plain = plain and tiled_transpose(member) is None
         elif op is hlo.scatter:
             plain = False
@@ -230,19 +228,25 @@ def traits(instruction: Instruction) -> Traits:
             stops = stops or len(member.operands) > MAX_UNROLLED_PIECES
         elif op in UNROLLED_NEVER:
             stops = True
-    found = instruction.traits = Traits(plain, moves, turns, stops, reductions)
+    found = instruction.traits = Traits(plain, turns, stops, reductions)
     return found
 
 
-def traits_of_both(producer: Instruction, fusion: Instruction) -> Traits | None:
-    """The traits of a kernel with a producer fused; None if they must be recomputed, because transposes look at their operands."""
+def moves_minor_within(instruction: Instruction) -> bool:
+    """Whether a kernel has a transpose, other than of a broadcast, that puts another dimension last."""
+    known = traits(instruction)
+    if known.moves_minor is None:
+        known.moves_minor = known.turns and any(_moves_minor(m) for m in members(instruction) if m.op in (hlo.transpose, hlo.copy))
+    return known.moves_minor
+
+
+def traits_of_both(producer: Instruction, fusion: Instruction) -> Traits:
+    """The traits of a kernel with a producer fused."""
     a, b = traits(producer), traits(fusion)
-    if a.turns or b.turns:
-        return None
     memory = None if a.shared_memory is None or b.shared_memory is None else a.shared_memory + b.shared_memory
     significant = True if a.significant or b.significant else False if a.significant is b.significant is False else None
-    return Traits(a.plain and b.plain, False, False, a.unroll_stops or b.unroll_stops, a.reductions + b.reductions, None, significant,
-                  memory)
+    return Traits(a.plain and b.plain, a.turns or b.turns, a.unroll_stops or b.unroll_stops, a.reductions + b.reductions,
+                  significant=significant, shared_memory=memory)
 
 
 def _moves_minor(instruction: Instruction) -> bool:

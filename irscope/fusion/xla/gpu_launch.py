@@ -5,7 +5,7 @@ from itertools import zip_longest
 from math import gcd, prod
 
 from irscope.fusion.xla.gpu_device import Device
-from irscope.fusion.xla.gpu_kinds import KernelEmitter, heroes_of, kind_of, members, traits
+from irscope.fusion.xla.gpu_kinds import KernelEmitter, heroes_of, kind_of, members, moves_minor_within, traits
 from irscope.fusion.xla.gpu_updates import updated
 from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.reduction_launch import reduction_launch
@@ -115,7 +115,7 @@ def _results(kernel: Instruction) -> int:
 
 def reads_coalesced(kind: KernelEmitter, producer: Instruction, consumer: Instruction | None) -> bool:
     """XLA's ``IsReadCoalescedHeuristic``."""
-    if kind is not KernelEmitter.TRANSPOSE and any(part is not None and traits(part).moves_minor for part in (producer, consumer)):
+    if kind is not KernelEmitter.TRANSPOSE and any(part is not None and moves_minor_within(part) for part in (producer, consumer)):
         return False
     if kind is KernelEmitter.REDUCTION and consumer is not None:
         return not (kind_of(producer) is KernelEmitter.REDUCTION and kind_of(consumer) is KernelEmitter.REDUCTION)

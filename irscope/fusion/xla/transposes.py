@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from irscope.fusion.xla.instructions import Instruction
@@ -13,6 +14,8 @@ from irscope.graph import TensorType
 from irscope.ops import hlo
 from irscope.ops.attributes import Transpose
 
+CACHED = 4096
+"""Forms of transposes whose answers are kept: a kernel asks for each of its transposes whenever something is fused into it."""
 MIN_TILED = 16
 """A tiled transpose swaps dimensions of at least this size (``kMinDimensionToTransposeTiled``) ..."""
 MIN_TILED_SMALL = 8
@@ -50,7 +53,12 @@ class TiledTranspose:
 
 def squeezed(instruction: Instruction) -> list[int]:
     """Dimensions in memory order, without those of size 1."""
-    return [d for d in by_memory(instruction.dims, instruction.minor) if instruction.dims[d] != 1]
+    return _squeezed(instruction.dims, instruction.minor)
+
+
+@lru_cache(maxsize=CACHED)
+def _squeezed(dims: tuple[int, ...], minor: tuple[int, ...]) -> list[int]:
+    return [d for d in by_memory(dims, minor) if dims[d] != 1]
 
 
 def axes_of(instruction: Instruction) -> tuple[int, ...]:
@@ -80,8 +88,12 @@ def tiled_transpose(instruction: Instruction) -> TiledTranspose | None:
     """The tiles of a transpose (or of a copy into another layout) in shared memory; None if it does not use any."""
     if instruction.op not in (hlo.transpose, hlo.copy) or not isinstance(instruction.type, TensorType) or transpose_is_bitcast(instruction):
         return None
-    dims, axes = normalised(instruction)
     bits = max(8, instruction.type.dtype.bits) if instruction.type.dtype.name == "pred" else instruction.type.dtype.bits
+    return _tiles(*normalised(instruction), bits)
+
+
+@lru_cache(maxsize=CACHED)
+def _tiles(dims: tuple[int, ...], axes: tuple[int, ...], bits: int) -> TiledTranspose | None:
     packed = _packed(dims, axes, bits)
     if packed is not None:
         return packed
@@ -106,11 +118,17 @@ def tiled_transpose(instruction: Instruction) -> TiledTranspose | None:
 
 def normalised(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes of the result in memory order and the operand dimension of each; without sizes of 1, dimensions adjacent in both merged."""
-    axes, source = axes_of(instruction), instruction.operands[0]
-    place = {d: i for i, d in enumerate(squeezed(source))}
+    source = instruction.operands[0]
+    return _normalised(axes_of(instruction), instruction.dims, instruction.minor, source.dims, source.minor)
+
+
+@lru_cache(maxsize=CACHED)
+def _normalised(axes: tuple[int, ...], dims: tuple[int, ...], minor: tuple[int, ...], source_dims: tuple[int, ...],
+                source_minor: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    place = {d: i for i, d in enumerate(_squeezed(source_dims, source_minor))}
     runs: list[tuple[int, int, int]] = []
-    for d in squeezed(instruction):
-        at, size = place[axes[d]], instruction.dims[d]
+    for d in _squeezed(dims, minor):
+        at, size = place[axes[d]], dims[d]
         if runs and runs[-1][1] + 1 == at:
             runs[-1] = (runs[-1][0], at, runs[-1][2] * size)
         else:
