@@ -38,8 +38,9 @@ def _written(entry: Entry, folder: Path) -> str:
 
 def _outputs(entry: Entry) -> list[str]:
     """The files that the command line has its output written to; inputs are refused."""
-    return [entry.args[i + 1] for i, word in enumerate(entry.args[:-1])
-            if word in ("-o", "--output") and entry.args[i + 1] not in ("-", "", *entry.files)]
+    named = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word in ("-o", "--output")]
+    named += [word.partition("=")[2] if word[1] == "-" else word[2:] for word in entry.args if word.startswith(("-o", "--output=")) and word != "-o"]
+    return [name for name in named if name not in ("-", "", *entry.files)]
 
 
 def _text(path: Path) -> str:

@@ -16,6 +16,8 @@ LEVELS = (3, 40, 40, 400, 3000)
 BRACKETS = re.compile(r"[(\[{<]")
 PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 DEFINITION = re.compile(r"^\s*(?:ROOT |let )?(%?[\w.\-]+)(?: ?:[^=]*)? = ", re.MULTILINE)
+MAX_CHAIN = 20_000
+"""Characters of a chain."""
 MAX_TEXT = 60_000
 """Larger texts would only slow the run: what a reader does wrong in a line, it does wrong in a small text."""
 
@@ -108,7 +110,7 @@ class Mutator:
             new = f"{name}_{level}"
             made.append(head.replace(name, new, 1) + last.join(operand.split(rest, 1)))
             last = new
-            if len(made[-1]) * len(made) > MAX_TEXT:
+            if len(made[-1]) * len(made) > MAX_CHAIN:
                 break
         return "\n".join([text[:end], *made]) + last.join(re.split(re.escape(name) + r"(?![\w.\-])", text[end:]))
 
