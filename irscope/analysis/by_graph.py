@@ -18,6 +18,8 @@ _NUMBER = re.compile(r"\d+")
 MOST = 0.6
 MAX_SECTIONS = 20_000
 """The largest number of sections: more are not readable. Further bodies stay closed."""
+MAX_NODES = 500_000
+"""The nodes that these sections may list beside those of the module: a body that is called from many places is listed at each."""
 
 
 def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Numbering) -> Section:
@@ -28,6 +30,7 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
     root = Section(title, "graph", start)
     shapes: dict[object, int] = {}
     made = 1
+    left = MAX_NODES + sum(len(graph.nodes) for graph in costs.calls.order)
     todo = [(root, list(start.nodes), costs.calls.times.get(start, 1.0), True, frozenset((start,)))]
     finished: list[tuple[Section, list[int]]] = []
     while todo:
@@ -54,12 +57,14 @@ def outline_by_graph(title: str, start: Graph, costs: ModuleCosts, structure: Nu
             section.bytes += times * (cost.read[i] + cost.written[i])
             if node.bodies and not is_fusion(node) and body_use(node) is not BodyUse.ELEMENT:
                 for child, body, child_times in _bodies(node, times, costs):
-                    if made < MAX_SECTIONS:
+                    opened = [] if body in around else list(body.nodes)  # a recursive function is listed once
+                    if made < MAX_SECTIONS and left > len(opened):
                         made += 1
+                        left -= len(opened)
                         section.children.append(child)
-                        if body in around:  # a recursive function is listed once
+                        if body in around:
                             child.note = "calls itself"
-                        todo.append((child, [] if body in around else list(body.nodes), child_times, True, around | {body}))
+                        todo.append((child, opened, child_times, True, around | {body}))
             section.kernels += times * is_kernel(node)
         # Leaf-like nodes may be hoisted out of one copy and not of the next; only the steps decide whether two stretches are the same.
         finished.append((section, [structure.nodes[graph][node.index] for node in nodes if not is_leaflike(node)]))

@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 
 from irscope.graph import Graph, Module, Node
 from irscope.ops import hlo
 
 Scope = tuple[str, ...]
+LEVELS = 100
+"""The levels of a scope that count, those of the program's outermost parts: more are in no program, and each becomes a section."""
 
 
 @lru_cache(maxsize=65536)
@@ -34,7 +37,10 @@ def split_scope(name: str) -> Scope:
 
 
 def scope_of(module: Module, node: Node) -> Scope:
-    """The scope of the node in the user's program, without the name of the operation itself; empty where the text has none."""
+    """The scope of the node in the user's program, without the name of the operation itself; empty where the text has none.
+
+    It has at most :data:`LEVELS` levels.
+    """
     name = module.scope(node)
     if not name:
         return ()
@@ -43,9 +49,9 @@ def scope_of(module: Module, node: Node) -> Scope:
         name = max(name.split(";"), key=lambda part: part.count("/"))
     parts = split_scope(name)
     if module.dialect.scope_ends_with_operator:
-        return parts[:-1]  # and a parameter has only the name of the argument
+        return parts[:-1][:LEVELS]  # and a parameter has only the name of the argument
     separator = module.dialect.scope_separator
-    return tuple(parts[0].split(separator)) if separator != "/" and len(parts) == 1 else parts
+    return (tuple(parts[0].split(separator)) if separator != "/" and len(parts) == 1 else parts)[:LEVELS]
 
 
 def scopes(module: Module, graph: Graph) -> list[Scope]:
@@ -94,8 +100,8 @@ def layers(scope: Scope) -> Scope:
         while (wrapped := _WRAPPED.match(part)) is not None:
             part = wrapped[2]
         if part and "->" not in part and part not in _PLUMBING:
-            for number in _NUMBERED.finditer(part):
+            for number in islice(_NUMBERED.finditer(part), LEVELS):
                 found += [part[:number.end(1)]] if number[2] else []
                 found += [part[:number.end()]] if number.end() < len(part) else []
             found.append(part)
-    return tuple(found)
+    return tuple(found[:LEVELS])

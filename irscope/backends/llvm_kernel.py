@@ -214,5 +214,5 @@ def _scratch_places(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
 
 def _constant(buffer: Buffer, number: int) -> str:
     data = np.ascontiguousarray(buffer.data).tobytes()
-    text = "".join(f"\\{byte:02X}" for byte in data)
+    text = "\\" + data.hex("\\").upper() if data else ""
     return f'@K.data{number} = internal unnamed_addr constant [{len(data)} x i8] c"{text}", align 64'

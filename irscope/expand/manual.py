@@ -136,6 +136,9 @@ def _of_shardy(module: Module, text: str) -> list[Shards]:
             if any(part for _, part in names):
                 raise ValueError("a part of an axis")
             dims.append([name for name, _ in names if name in manual])
+        used = [name for dim in dims for name in dim]
+        if len(set(used)) != len(used):
+            raise ValueError("an axis cuts twice")
         listed = _devices(prod(sizes.values()), [int(i) for i in ids.split(",")] if ids else None)
         places: list[tuple[int, ...]] = [()] * len(listed)
         for at, device in zip(product(*map(range, sizes.values())), listed, strict=True):

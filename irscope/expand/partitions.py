@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from irscope.expand import manual
 from irscope.expand.expand import inline
 from irscope.expand.values import synthetic_part
-from irscope.graph import Builder, Graph, Module, Node, TensorType, TupleType, callees_first
+from irscope.graph import Builder, Graph, Kind, Module, Node, TensorType, TupleType, callees_first
 from irscope.graph.dtypes import U32
 from irscope.ops import get, hlo
 from irscope.ops.attributes import Collective
@@ -214,7 +214,8 @@ class _Devices:
         """Combine all members by the scalar body, from first to last."""
         body = node.bodies[0]
         total = members[0]
-        simple = body.root is not None and len(body.nodes) == 3 and list(body.root.operands) == body.params
+        simple = (body.root is not None and len(body.nodes) == 3 and list(body.root.operands) == body.params
+                  and body.root.op.kind is Kind.ELEMENTWISE and not body.root.attrs)
         for member in members[1:]:
             if simple and body.root is not None:
                 total = self.t.emit(body.root.op.name, (total, member))

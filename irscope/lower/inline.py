@@ -1,20 +1,25 @@
 """Evaluates a body graph on values during code generation: reducers, comparators, the functions of map and scatter."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import cast
 
 from irscope.graph import Graph, Node, TensorType, TupleType
 from irscope.graph.node import Emitter
+from irscope.graph.walk import callees_first_of
 from irscope.lower.arithmetic import Arithmetic
 from irscope.lower.tile import Expr
 from irscope.lower.values import scalar_value
 from irscope.ops import hlo
 from irscope.ops.attributes import GetTupleElement
+from irscope.ops.bodies import require_shallow
+from irscope.source.budget import require_nodes
 
 _SAME = hlo.named("reshape copy bitcast broadcast transpose opt-barrier domain add-dependency")
 _CALLS = hlo.named("call fusion map")
 Values = list[Expr]
+MOST_NODES = 1 << 17
+"""Nodes that one scalar body may become: LLVM takes seconds for as many."""
 
 
 class NoScalarMeaning(Exception):
@@ -32,11 +37,35 @@ def evaluate(k: Arithmetic, graph: Graph, args: Sequence[Expr]) -> Values:
     arguments are converted to the parameters' types.
     """
     lanes = max((arg.lanes for arg in args), default=1)
-    return [k.splat(leaf, lanes) for leaf in _run(k, graph, list(args))]
+    return [k.splat(leaf, lanes) for leaf in _called(k, graph, list(args))]
 
 
-def _run(k: Arithmetic, graph: Graph, args: Values) -> Values:
-    """Evaluate a body. Calls nest as deep as in the text, and a body never calls itself, so this recursion is shallow."""
+def _called(k: Arithmetic, graph: Graph, args: Values) -> Values:
+    """Evaluate a body and those that it calls, with a stack of their own: they may nest in thousands."""
+    _check_size(graph)
+    require_shallow(graph)
+    stack, given = [_run(k, graph, args)], None
+    while True:
+        try:
+            stack.append(_run(k, *stack[-1].send(given)))
+            given = None
+        except StopIteration as done:
+            stack.pop()
+            given = cast(Values, done.value)
+            if not stack:
+                return given
+
+
+def _check_size(graph: Graph) -> None:
+    """Raise BudgetExceeded where calls within calls would double the nodes too often."""
+    count: dict[Graph, int] = {}
+    for callee in callees_first_of([graph]):
+        count[callee] = sum(1 + sum(count.get(body, 0) for body in node.bodies) for node in callee.nodes)
+        require_nodes(count[callee], f"evaluating the calls of {callee.name}", MOST_NODES)
+
+
+def _run(k: Arithmetic, graph: Graph, args: Values) -> Generator[tuple[Graph, Values], Values | None, Values]:
+    """Evaluate a body; yields each call, and is sent its result."""
     held: list[Values] = [[] for _ in graph.nodes]
     taken = 0
     for param in graph.params:
@@ -46,7 +75,9 @@ def _run(k: Arithmetic, graph: Graph, args: Values) -> Values:
     if taken != len(args):
         raise ValueError(f"{graph.name} takes {taken} values, not {len(args)}")
     for node in _needed(graph):
-        if node.op is not hlo.parameter:
+        if node.op in _CALLS:
+            held[node.index] = (yield node.bodies[0], [leaf for o in node.operands for leaf in held[o.index]]) or []
+        elif node.op is not hlo.parameter:
             held[node.index] = _node(k, graph, node, [held[o.index] for o in node.operands])
     return held[graph.result().index]
 
@@ -63,8 +94,6 @@ def _node(k: Arithmetic, graph: Graph, node: Node, operands: list[Values]) -> Va
         index = GetTupleElement.of(node).index
         begin = sum(sizes[:index])
         return operands[0][begin:begin + sizes[index]]
-    if op in _CALLS:
-        return _run(k, node.bodies[0], [leaf for operand in operands for leaf in operand])
     if not isinstance(node.type, TensorType) or node.type.elements != 1:
         raise NoScalarMeaning(graph, node, "is not a single value")
     dtype = node.type.dtype

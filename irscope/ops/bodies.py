@@ -1,7 +1,7 @@
 """Small computations that reductions, windows, sorts and scatters call on scalars: recognising them, running them on arrays."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from irscope.graph import DType, Graph, Kind, Node, Op, TensorType, TupleType, Type, dtype_of
@@ -10,6 +10,7 @@ from irscope.graph.walk import callees_first_of
 from irscope.lazy import Array, np
 from irscope.ops import hlo, numerics
 from irscope.ops.elementwise import add, and_, maximum, minimum, multiply, or_, xor
+from irscope.source.budget import require_nodes
 
 COMBINERS = {add: "add", multiply: "mul", maximum: "max", minimum: "min", and_: "and", or_: "or", xor: "xor"}
 """Operators that combine two values in any order, and the scalar operation of :mod:`irscope.ops.vocabulary` for each."""
@@ -73,8 +74,24 @@ def is_elementwise(graph: Graph) -> bool:
                for callee in callees_first_of([graph]) for node in callee.nodes)
 
 
+MOST_LEVELS = 50
+"""The most levels of reductions in the bodies of reductions: each is evaluated by recursion."""
+CALLS = ("call", "fusion", "map")
+"""Operators that give the value of their body and add no level."""
+
+
+def require_shallow(graph: Graph) -> None:
+    """Raise BudgetExceeded where operators with bodies nest too deeply in a scalar computation; calls and maps may."""
+    levels: dict[Graph, int] = {}
+    for callee in callees_first_of([graph]):
+        called = [(node, body) for node in callee.nodes for body in node.bodies]
+        levels[callee] = max((levels.get(body, 0) + (node.op.name not in CALLS) for node, body in called), default=0)
+    require_nodes(levels[graph], f"the computation {graph.name}", MOST_LEVELS, "levels of nested computations")
+
+
 def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
     """A scalar computation as a function of equally shaped arrays, in the types of its parameters; tuples are returned as tuples."""
+    require_shallow(graph)
     dtypes = parameter_dtypes(graph)
 
     def given(arguments: Sequence[Array]) -> list[Array]:
@@ -91,6 +108,14 @@ def over_arrays(run: Run, graph: Graph) -> Callable[[Sequence[Array]], Any]:
         rows = [run(graph, [np.asarray(c[i]) for c in columns]) for i in range(len(columns[0]))]
         return _gathered(rows, shape, graph.result().type)
     return one_by_one
+
+
+def mapped(run: Run, graph: Graph, arguments: Sequence[Array]) -> Generator[tuple[Graph, Sequence[Any]], Any, Any]:
+    """The value of :func:`over_arrays`, by a request to run the body where whole arrays do: maps may nest in thousands."""
+    if not is_elementwise(graph):
+        return over_arrays(run, graph)(arguments)
+    given = [numerics.rounded(a, dtype) for a, dtype in zip(arguments, parameter_dtypes(graph), strict=True)]
+    return _spread((yield graph, given), numerics.common_shape(*arguments), graph.result().type)
 
 
 def _spread(value: Any, shape: tuple[int, ...], t: Type) -> object:

@@ -63,7 +63,9 @@ class WrittenCall:
         return self.builder.add(op, operands, attrs, type, name=f"{self.node.name}.{name}")
 
     def constant(self, value: float, t: TensorType) -> Node:
-        """A number, everywhere in an array."""
+        """A number, everywhere in an array. Raises TypeFault for a fraction of an integer type, and OverflowError for infinity."""
+        if t.dtype.is_integer and int(value) != value:
+            raise TypeFault(f"{value} is not a number of the type {t.dtype}")
         scalar = TensorType(t.dtype, ())
         one = self.add("constant", (), {"literal": Literal.of(np.asarray(value).astype(t.dtype.numpy()), scalar)}, scalar)
         return one if not t.rank else self.add("broadcast", (one,), {"dimensions": ()}, TensorType(t.dtype, t.shape))

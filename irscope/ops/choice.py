@@ -7,7 +7,7 @@ from irscope.graph.node import Emitter, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops import numerics
 from irscope.ops.attributes import Compare, Map
-from irscope.ops.bodies import over_arrays
+from irscope.ops.bodies import mapped
 from irscope.ops.costs import body_flops, result_elements
 from irscope.ops.elementwise import operands_alike
 from irscope.ops.faults import TypeFault
@@ -155,6 +155,6 @@ def _infer_map(node: Node) -> Type:
 
 map_ = declare(Op(
     "map", doc="The computation ``to_apply`` of scalars, for each element of the operands.", kind=Kind.ELEMENTWISE, weight=4,
-    infer=_infer_map, reference=lambda run, node, *operands: np.asarray(over_arrays(run, node.bodies[0])(operands)),
+    infer=_infer_map, reference=lambda run, node, *operands: mapped(run, node.bodies[0], operands),
     scalar=lambda k, node, *values: k.inline(node.bodies[0], values)[0],
     cost=lambda node: result_elements(node) * body_flops(node.bodies[0])))

@@ -225,6 +225,8 @@ def _scaled_dot_element(k: Emitter, node: Node, index: Sequence[Value], read: Re
         x = k.convert(read(number, at), sum_type(node))
         if scale.rank != len(at):
             return x
+        if 0 in shapes[number]:
+            return x  # never read, and without a block to divide by
         blocks = [i // (n // b) for i, n, b in zip(at, shapes[number], scale.dims(), strict=True)]
         return k.binary("mul", x, k.convert(read(number + 2, blocks), sum_type(node)))
     return dot_element(k, node, index, scaled)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, prod
 from typing import TypeVar
 
@@ -20,8 +21,10 @@ from irscope.ops.registry import declare
 from irscope.ops.shapes import size
 from irscope.ops.window import meeting, operand_place, stated_window, window_of
 
-MAX_TAPS = 1 << 16
-"""Window elements along a dimension up to which pairs are counted exactly: a hundred times those of any network."""
+MAX_TAPS = 1 << 10
+"""Window elements along a dimension up to which pairs are counted exactly: more than those of any network."""
+MEASURED = 256
+"""Counts that are kept: a network repeats few convolutions."""
 T = TypeVar("T")
 
 
@@ -179,12 +182,19 @@ def valid_positions(conv: Conv) -> int:
 
 def _pairs(conv: Conv, d: int) -> int:
     """The same along one dimension; for an unrealistically large window, estimated from some of its elements."""
-    window, out = conv.window, conv.out_spatial[d]
-    stride, hole, step = window.stride[d], window.lhs_dilate[d], window.rhs_dilate[d]
-    taps = range(window.size[d])
-    some = taps if len(taps) <= MAX_TAPS else range(0, len(taps), len(taps) // MAX_TAPS)
-    count = sum(meeting_windows(at * step - window.pad_low[d], out, stride, hole, conv.spatial[d]) for at in some)
-    return count if some is taps else count * len(taps) // len(some)
+    window = conv.window
+    return _counted((window.size[d], window.rhs_dilate[d], window.pad_low[d]), conv.out_spatial[d], window.stride[d], window.lhs_dilate[d],
+                    conv.spatial[d])
+
+
+@lru_cache(MEASURED)
+def _counted(taps: tuple[int, int, int], out: int, stride: int, hole: int, length: int) -> int:
+    """The sum of :func:`meeting_windows` over the elements of a window, of which ``taps`` are number, dilation and low padding."""
+    size, step, low = taps
+    each = max(1, size // MAX_TAPS)
+    some = range(0, size, each)
+    count = sum(meeting_windows(at * step - low, out, stride, hole, length) for at in some)
+    return count if each == 1 else count * size // len(some)
 
 
 def meeting_windows(shift: int, out: int, stride: int, hole: int, length: int) -> int:

@@ -100,7 +100,7 @@ def _custom_call_expand(builder: Builder, node: Node, operands: Sequence[Node], 
         return None
     try:
         return meaning(WrittenCall(builder, node, operands, raw))
-    except (TypeFault, AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except (TypeFault, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
         return None  # the library's configuration is external text: this form of it is not supported
 
 

@@ -29,6 +29,9 @@ def _infer_ragged(node: Node) -> Type:
     given, result = types[0], types[1]
     if given.dtype is not result.dtype:
         raise TypeFault(f"ragged-all-to-all: input and output disagree on dtype: {plain(given)} and {plain(result)}")
+    if not given.rank or not result.rank or not same_sizes(given.shape[1:], result.shape[1:]):
+        raise TypeFault(f"ragged-all-to-all moves rows of the input into the output, but they are {plain(given)} and {plain(result)}",
+                        "both have the same dimensions, apart from the first")
     for number, t in enumerate(types[2:], 2):
         if not t.dtype.is_integer or not same_dtype(t.dtype, types[2].dtype) or not same_sizes(t.shape, types[2].shape):
             raise TypeFault(f"ragged-all-to-all: offsets and sizes are integer arrays of one type, but operand {number} is {plain(t)} "
@@ -109,6 +112,8 @@ def _checked_permute(node: Node) -> None:
             raise TypeFault(f"{node.op.name}: unmatching input and output buffers: {plain(given)} and {plain(result)}")
         _check_offsets(node, given, given_at, "input")
         _check_offsets(node, result, result_at, "output")
+    else:
+        arrays(node)  # as in XLA, only buffers that are given may be tuples
 
 
 def _infer_permute(node: Node) -> Type:

@@ -38,6 +38,8 @@ def _cholesky_type(node: Node) -> Type:
 
 
 def _cholesky_reference(run: Run, node: Node, a: Array) -> Array:
+    if not a.size:
+        return a  # also where millions of matrices have no element
     wide, lower = widened(infer.array(node, 0).dtype), Cholesky.of(node).lower
     x = convert(a, wide)
     if not lower:
@@ -122,6 +124,8 @@ def _options(node: Node) -> tuple[bool, bool, bool, str]:
 
 
 def _triangular_solve_reference(run: Run, node: Node, a: Array, b: Array) -> Array:
+    if not b.size:
+        return b  # also where no matrix has millions of rows
     left, lower, unit, transpose = _options(node)
     wide = widened(infer.array(node, 0).dtype)
     x, rhs = convert(a, wide), convert(b, wide)

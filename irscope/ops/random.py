@@ -196,7 +196,7 @@ def _philox_array(t: TensorType, state: Array) -> Array:
 
 def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], outs: Sequence[ArrayView]) -> None:
     state = ins[0]
-    words = [state.load([k.index(i)]) for i in range(state.shape[0])]
+    words = [state.load([k.index(i)]) for i in range(min(state.shape[0], 3))]
     if not prod(outs[-1].shape):
         pass  # no bits are needed, but the next state is
     elif _is_three_fry(node):
@@ -212,6 +212,9 @@ def _rng_bit_generator_nest(k: Emitter, node: Node, ins: Sequence[ArrayView], ou
         after[2] = k.binary("add", words[2], k.convert(k.compare("LT", after[1], grown), U64))
     for i, word in enumerate(after):
         outs[0].store([k.index(i)], word)
+    if state.shape[0] > len(after):  # a longer state, which XLA refuses only when it compiles
+        with k.loop(len(after), state.shape[0]) as at:
+            outs[0].store([at], state.load([at]))
 
 
 def _code_pair(k: Emitter, word: Value) -> tuple[FormulaTerm, FormulaTerm]:

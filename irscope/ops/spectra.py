@@ -242,7 +242,10 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
     with loops(k, [n]) as [j]:
         size = sizes.load([order.load([j])])
         outs[1].store([*batch, j], k.convert(size, outs[1].dtype))
-    with loops(k, [width]) as [j]:
+    if not n:
+        with loops(k, [width]) as [j]:  # no column has a direction
+            _complete_column(k, basis, j, m)
+    with loops(k, [width if n else 0]) as [j]:
         place = order.load([k.binary("min", j, k.index(n - 1))])
         size = sizes.load([place])
         has_direction = k.binary("and", below(k, j, n), k.compare("GT", size, tiny))
@@ -253,10 +256,7 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
             with loops(k, [m]) as [i]:
                 basis.store(i, j, times(k, left.load(i, place), scale))
         with k.when(k.unary("not", has_direction)):
-            _complete(k, basis, j, m)
-            phase = _phase(k, basis, j)
-            with loops(k, [m]) as [i]:
-                basis.store(i, j, times(k, basis.load(i, j), phase))
+            _complete_column(k, basis, j, m)
     u, v = (outs[2], outs[0]) if wide_matrix else (outs[0], outs[2])
     with loops(k, [m, width]) as [i, j]:
         _store(k, bound(u, batch), i, j, basis.load(i, j), wide_matrix)
@@ -265,6 +265,14 @@ def _store_svd(k: Emitter, batch: Sequence[Value], outs: Sequence[ArrayView],
         phase = _phase(k, right, place)
         with loops(k, [n]) as [i]:
             _store(k, bound(v, batch), i, j, times(k, right.load(i, place), phase), not wide_matrix)
+
+
+def _complete_column(k: Emitter, basis: StackedMatrix, j: Value, m: int) -> None:
+    """:func:`_complete`, with the phase that all vectors get."""
+    _complete(k, basis, j, m)
+    phase = _phase(k, basis, j)
+    with loops(k, [m]) as [i]:
+        basis.store(i, j, times(k, basis.load(i, j), phase))
 
 
 def _store(k: Emitter, target: StackedMatrix, i: Value, j: Value, x: Value, adjoint: bool) -> None:

@@ -47,11 +47,20 @@ def strict_json(value: object, **style: Any) -> str:
 
 
 def toml_table(text: str) -> dict[str, Any]:
-    """The table of a TOML text. Raises ValueError for another text, and for one that is nested too deeply."""
+    """The table of a TOML text. Raises ValueError for another text, for one that is nested too deeply, and for integers beyond 64 bits."""
     try:
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
     except RecursionError:
         raise ValueError("the TOML is nested too deeply") from None
+    todo: list[Any] = [found]
+    for value in todo:
+        if isinstance(value, dict):
+            todo += value.values()
+        elif isinstance(value, list):
+            todo += value
+        elif isinstance(value, int) and not -1 << 63 <= value < 1 << 63:
+            raise ValueError("an integer has more than 64 bits")
+    return found
 
 
 def python_literal(text: str) -> Any:

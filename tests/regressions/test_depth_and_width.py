@@ -150,7 +150,7 @@ def chosen(n: int) -> Graph:
 def test_signs_are_found_once_for_each_value() -> None:
     small, large = (calls_in(is_non_negative, HloComputation.of(chosen(n)).root) for n in (200, 2000))
     assert large < 11 * small
-    assert is_non_negative(HloComputation.of(chosen(2000)).root)
+    assert is_non_negative(HloComputation.of(chosen(20)).root)
 
 
 def test_a_comparator_of_many_parameters_is_widened_in_one_pass() -> None:

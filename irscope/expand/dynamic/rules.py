@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.expand.dynamic import movement, reshaping
-from irscope.expand.dynamic.padded_arrays import PaddedArray, Tree, bounded, static_array
+from irscope.expand.dynamic.padded_arrays import PaddedArray, Tree, bounded, static, static_array, static_value
 from irscope.expand.dynamic.work import GraphExpansion, Rule
-from irscope.graph import Graph, Kind, Module, Node, Op, TensorType, TupleType
-from irscope.graph.dtypes import PRED
+from irscope.graph import Graph, Kind, Module, Node, Op, TensorType, TupleType, same_type
+from irscope.graph.dtypes import PRED, S32
 from irscope.ops import hlo
 from irscope.ops.attributes import Broadcast, Convolution, CustomCall, DimensionSize, Dot, Fft, Reduce, Sort, Transpose, Windowed
 from irscope.ops.attrs import Window
@@ -229,14 +229,24 @@ def _with_flags(module: Module, body: Graph) -> Graph:
 
 # ---- XLA's own custom calls
 
+_SIZE = TensorType(S32, ())
+
+
 def _custom_call(w: GraphExpansion, node: Node, operands: list[PaddedArray]) -> Tree:
     target = CustomCall.of(node).custom_call_target
     if target == "PadToStatic":
+        if len(operands) != 1:
+            raise w.refusal(node, f"PadToStatic takes one operand, but has {len(operands)}")
         x = operands[0]
         parts = node.type.elements if isinstance(node.type, TupleType) else ()
         dims = range(x.type.rank) if len(parts) == x.type.rank + 1 else sorted(x.sizes)
+        if not same_type(static_value(node.type), TupleType((x.type, *([_SIZE] * len(dims))))):
+            raise w.refusal(node, f"PadToStatic gives a tuple of its operand without dynamic sizes and of these sizes, not {node.type}")
         return [PaddedArray(x.node), *(PaddedArray(w.size(x, d)) for d in dims)]
     if target == "SliceToDynamic":
+        fits = bool(operands) and same_type(static_value(node.type), static(operands[0].type))
+        if not fits or not all(same_type(size.type, _SIZE) for size in operands[1:]):
+            raise w.refusal(node, f"SliceToDynamic takes an array and its sizes, each an s32[], for the result {node.type}")
         x = operands[0]
         rank = x.type.rank
         given = operands[1:]

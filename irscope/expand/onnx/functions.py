@@ -6,6 +6,7 @@ from typing import Any
 
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.dialect import ONNX
+from irscope.formats.onnx.functions import domain_of
 from irscope.formats.onnx.graphs import Context, GraphReader
 from irscope.formats.onnx.package import body_of, node_bytes, type_bytes
 from irscope.formats.onnx.tensors import ModelFolder
@@ -38,5 +39,5 @@ def _graph(proto: Any, name: str, count: int) -> Graph | None:
     computed = {str(output) for inner in proto.node for output in inner.output} | {str(name) for name in proto.input}
     results = [str(output) if output in computed else "" for output in proto.output][:count]
     context = Context(Module(name, ONNX, source=source), reading, ModelFolder(""))
-    GraphReader(context, graph, {str(entry.domain): int(entry.version) for entry in proto.opset_import}).read_function(proto, results)
+    GraphReader(context, graph, {domain_of(entry): int(entry.version) for entry in proto.opset_import}).read_function(proto, results)
     return graph if reading.ok else None

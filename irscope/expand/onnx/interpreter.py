@@ -29,6 +29,8 @@ from irscope.ops.faults import TypeFault
 from irscope.source import UserError, did_you_mean
 from irscope.source.budget import require_nodes
 
+MAX_RUN = 1 << 19
+"""A model runs no more nodes, with those of functions and bodies counted at each call. They take about 4 s."""
 Seen = Callable[[Node, Any], None]
 
 
@@ -49,6 +51,8 @@ class Interpreter(OnnxProgram):
         super().__init__(module, measure)
         self.inputs, self.partial, self.seen = inputs, partial, seen
         self.depth = 0
+        self.ran = 0
+        """The number of nodes that ran, in all calls: a function may make no node, and call others twice each."""
 
     def run(self) -> Module:
         main = self.module.main()
@@ -111,7 +115,9 @@ class Interpreter(OnnxProgram):
         if node.op is hlo.tuple:
             env[node] = None
             return
+        self.ran += 1
         require_nodes(self.t.built, f"unrolling and inlining, at %{node.name},")
+        require_nodes(self.ran, f"running functions and loops, at %{node.name},", MAX_RUN, "steps")
         outer = node if self.depth == 1 else self.t.builder.at[0]
         with self.t.placed((outer,)):
             results = self._soundly(node, [env[o] for o in node.operands])

@@ -23,6 +23,9 @@ from irscope.graph import DType, Node, TupleType
 from irscope.graph.dtypes import PRED
 from irscope.ops.faults import TypeFault
 
+STEPS_OF_A_VIEW = 8
+"""What it costs to read a view and to write it back, in runs of a node."""
+
 
 def shared(program: TorchProgram, node: Node, function: Callable[..., Any], style: str, arguments: list[Any]) -> Any:
     """The result of an operator of style ``view`` or ``alias``: tensors that share the memory of its first argument, or copies of it."""
@@ -117,6 +120,8 @@ def derive(program: TorchProgram, node: Node, made: TensorStorage, of: TensorSto
 def write(program: TorchProgram, target: Tensor, value: Node) -> None:
     """Write to the elements of a tensor, for every tensor that shares them. Raises TypeFault where elements overlap in memory."""
     t, region = program.t, target.region
+    if t.builder.at:
+        program.step(t.builder.at[0], STEPS_OF_A_VIEW * region.depth())
     if region.layout is not None and region.layout.has_overlap():
         raise TypeFault("the tensor that is written has several elements in one place of memory (torch refuses it, or the order of "
                          "writes decides): clone() it first")
@@ -163,6 +168,7 @@ def join(program: TorchProgram, node: Node, results: Sequence[object], ways: Seq
     to it makes the storages that it may be unknown, and vice versa.
     """
     for i, result in enumerate(results):
+        program.step(node, i // 4)  # it is compared with those before it
         given = [way[i] for way in ways]
         if not isinstance(result, Tensor) or result in given:
             continue

@@ -17,6 +17,7 @@ from irscope.expand.torchscript.program import Handlers, TorchProgram
 from irscope.formats.torchscript.abstract import Tensor, tensor
 from irscope.formats.torchscript.higher_order import BATCHES
 from irscope.graph import Node, TensorType
+from irscope.graph.walk import leaves_of
 from irscope.ops.faults import TypeFault
 
 
@@ -28,6 +29,8 @@ class BatchedRow:
     levels: tuple[int, ...]
 
 
+STEPS_OF_A_ROW = 16
+"""What the nodes that an operator makes of one row cost, in runs of a node."""
 NODES = Handlers()
 """The functions of ``vmap``, by their targets."""
 
@@ -68,7 +71,15 @@ def nothing(program: TorchProgram, node: Node, values: list[object]) -> None:
 
 def has_rows(values: Sequence[object]) -> bool:
     """Whether an operand is a row."""
-    return any(isinstance(v, BatchedRow) or (isinstance(v, list) and has_rows(v)) for v in values)
+    stack, seen = list(values), set[int]()  # lists may contain the same list many times, and nest
+    while stack:
+        top = stack.pop()
+        if isinstance(top, BatchedRow):
+            return True
+        if isinstance(top, list) and id(top) not in seen:
+            seen.add(id(top))
+            stack += top
+    return False
 
 
 def apply(program: TorchProgram, node: Node, name: str, values: list[object]) -> object:
@@ -84,7 +95,10 @@ def apply(program: TorchProgram, node: Node, name: str, values: list[object]) ->
     sizes = {level: program.t.shape(v.whole.get())[i] for v in found for i, level in enumerate(v.levels)}
     counts = tuple(sizes[level] for level in levels)
     flat = [_flattened(program, v, levels, counts) for v in values]
-    results = [program.operator(node, name, _at(program, flat, number)) for number in range(prod(counts))]
+    results = []
+    for number in range(prod(counts)):
+        program.step(node, STEPS_OF_A_ROW)
+        results.append(program.operator(node, name, _at(program, flat, number)))
     return _stacked(program, node, results, levels, counts)
 
 
@@ -97,8 +111,9 @@ def _in_place(program: TorchProgram, node: Node, name: str, values: list[object]
     return target
 
 
-def _rows_in(values: Sequence[object]) -> list[BatchedRow]:
-    return [found for v in values for found in ([v] if isinstance(v, BatchedRow) else _rows_in(v) if isinstance(v, list) else [])]
+def _rows_in(values: list[object]) -> list[BatchedRow]:
+    leaves = leaves_of(values, lambda value: value if isinstance(value, list) else None)
+    return [leaf for leaf in leaves if isinstance(leaf, BatchedRow)]
 
 
 def _spread(program: TorchProgram, value: BatchedRow, levels: tuple[int, ...], rank: int) -> Node:

@@ -19,6 +19,10 @@ Body = Callable[[], list[object]]
 """A branch: runs it, and returns its results."""
 
 
+STEPS = 32
+"""What the body of a branch costs, in runs of a node. A branch in which the other way raises runs twice, and so do those inside."""
+
+
 class Raise(Exception):
     """The program raises an exception; carries its message."""
 
@@ -69,6 +73,7 @@ def conditional(program: TorchProgram, node: Node, flag: Node, bodies: Sequence[
     ways: list[BranchRun | None] = []
     reasons: list[str] = []
     for i, body in enumerate(bodies):
+        program.step(node, STEPS)
         try:
             ways.append(BranchRun(program, f"{node.name}.{i}", body, contents))
         except Raise as reason:

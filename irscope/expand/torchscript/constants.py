@@ -26,7 +26,7 @@ from irscope.source import UserError
 CONSTANT = torchscript("prim::Constant")
 NUMBERS = (F64, S64, PRED, C128)
 """The element types that numbers of Python have as tensors."""
-SHOWN = re.compile(r"\[ \w*(?:CPU|CUDA|Meta|XPU|HPU|MPS)(\w+)Type\{")
+SHOWN = re.compile(r"\[ \w{0,40}(?:CPU|CUDA|Meta|XPU|HPU|MPS)(\w{1,40})Type\{")
 """The element type of a tensor that torch prints: ``1.5  2 [ CPUFloatType{2} ]``."""
 
 
@@ -50,6 +50,7 @@ def constant(program: TorchProgram, node: Node) -> object:
         return bool(value)
     if isinstance(value, int) and not isinstance(value, bool) and declared == "float":
         return float(require_int(value))
+    require_ints(value)
     return _with_tensors(program, node, thaw(value))
 
 
@@ -91,7 +92,7 @@ def _tensor_constant(program: TorchProgram, node: Node, text: TensorText) -> obj
         made = known(program, array, TensorType(dtype, array.shape))
         return _as_number(program, made) if made.known is not None and dtype in NUMBERS else made
     # Numbers alone: integers are printed without a dot or exponent.
-    integral = all(c in "-0123456789 {}[]," for c in text.text) and not np.iscomplexobj(array)
+    integral = array.dtype.kind == "i"
     return _as_number(program, known(program, array, TensorType(S64 if integral else F64, array.shape)))
 
 
@@ -151,6 +152,8 @@ def number_tensor(program: TorchProgram, value: float) -> Tensor:
 def known(program: TorchProgram, array: Array, declared: Type) -> Tensor:
     """An array that the program contains, in the declared element type; within a branch or loop it is built at once."""
     dtype = declared.dtype if isinstance(declared, TensorType) else dtype_of(array.dtype)
+    if np.iscomplexobj(array) and not dtype.is_complex:
+        raise TypeFault(f"the text shows complex numbers, but declares {declared}")
     with np.errstate(all="ignore"):
         value = np.asarray(array).astype(dtype.numpy())
     frame = program.t.frame
@@ -165,9 +168,20 @@ def known(program: TorchProgram, array: Array, declared: Type) -> Tensor:
     return made
 
 
+def require_ints(value: object) -> None:
+    """Raise TypeFault where a constant has an int beyond torch's 64 bits. (Readers nest few levels of a value.)"""
+    require_int(value)
+    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    for part in parts:
+        require_ints(part)
+
+
 def _key(value: object) -> object:
+    """The key of a dict. Raises TypeFault for a value that changes, or one that has such a part."""
     if isinstance(value, list | dict):
         raise TypeFault(f"a {type(value).__name__} is no key of a dict")
+    for part in value if isinstance(value, tuple) else ():
+        _key(part)
     return value
 
 

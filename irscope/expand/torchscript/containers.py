@@ -25,10 +25,11 @@ class Contents:
         stack = [*values, *program.attributes.values()]
         while stack:
             top = stack.pop()
-            if isinstance(top, list | dict):
+            if isinstance(top, list | dict | tuple):  # any of them may contain the same one many times, and nest
                 if id(top) in known:
                     continue
                 known.add(id(top))
+            if isinstance(top, list | dict):
                 self.held.append((top, top.copy()))
             stack.extend(parts_in(top) or ())
 

@@ -50,7 +50,9 @@ def loop(program: TorchProgram, node: Node, values: list[Any]) -> Any:
     if len(values) < 2 or len(node.bodies) != 1:
         raise TypeFault("it takes a number of trips, a condition and a body")
     body = node.bodies[0]
-    own = body.notes["own"]
+    own = body.notes.get("own")
+    if not own:
+        raise TypeFault("its body is a block that takes the number of the trip")
     trips, condition, carried = values[0], values[1], values[2:2 + own - 1]
     captured = values[2 + own - 1:]
     def step(number: Any, values: list[Any]) -> list[Any]:
@@ -73,6 +75,7 @@ def repeated(program: TorchProgram, loop: RolledLoop) -> list[Any]:
             return carried
         if done == 0 and trips > MAX_UNROLLED and trips < NO_LIMIT and has_tensor(carried):
             break
+        program.step(loop.node)  # its body may be empty
         got = loop.step(done, carried)
         if not got:
             raise TypeFault("its body does not return a condition")

@@ -44,7 +44,7 @@ from irscope.ops.attributes import GetTupleElement
 from irscope.ops.checked import Items, in_step
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
-from irscope.source.budget import require_nodes
+from irscope.source.budget import require_nodes, tick
 
 
 def run_program(module: Module, given: Given, seen: Callable[[Node, object], None] | None = None) -> Module:
@@ -157,13 +157,21 @@ class TorchInterpreter(TorchProgram):
             return
         self.t.builder.at = (node,)
         self.runs[node] += 1
-        require_nodes(len(self.t.builder.graph.nodes), f"unrolling its loops and calls, at %{node.name},", self.given.limit)
+        self.step(node)
         for operand in node.operands:
             if operand not in env:
                 raise self.fault(node, f"%{operand.name} has no value that is understood")
         values = [env[o] for o in node.operands]
         with self._faults_at(node, values):
             env[node] = self._value(node, values)
+
+    def step(self, node: Node, count: int = 1) -> None:
+        """Count the run of a node: loops and calls may run some a billion times, and make no node of the result."""
+        tick(count)
+        self.steps += count
+        what = f"unrolling its loops and calls, at %{node.name},"
+        require_nodes(len(self.t.builder.graph.nodes), what, self.given.limit)
+        require_nodes(self.steps, what, MOST_STEPS, "steps")
 
     @contextmanager
     def _faults_at(self, node: Node, values: Sequence[object] = ()) -> Iterator[None]:
@@ -185,18 +193,27 @@ class TorchInterpreter(TorchProgram):
         if batches.has_rows(values):
             return batches.apply(self, node, name, values)
         if name in python_values.CONTAINERS and values and not isinstance(values[0], Tensor | Scalar) and _plain_operands(name, values):
-            known = python_values.compute(name, values)
+            known = self._computed(node, name, values)
             if known is not python_values.UNKNOWN:
                 return known
-        if not any(structure.has_tensor(v) for v in values):
-            known = python_values.compute(name, values)
+        leaves = structure.flatten(values)
+        self.step(node, len(leaves) // PARTS_IN_A_STEP)
+        if not any(isinstance(leaf, Tensor | Scalar) for leaf in leaves):
+            known = self._computed(node, name, values)
             if known is not python_values.UNKNOWN:
                 return known
         return self.operator(node, name, values)
 
+    def _computed(self, node: Node, name: str, values: list[Any]) -> object:
+        """The result of an operator on plain values, whose new parts count as steps: they stay until the run ends."""
+        known = python_values.compute(name, values)
+        if isinstance(known, list | tuple | dict | str) and known is not values[0]:
+            self.step(node, len(known) // PARTS_IN_A_STEP)
+        return known
+
     def _in_order(self, node: Node, name: str, values: list[object]) -> list[object]:
         """The operands in the order of the operator's schema, where the text passes some by keyword."""
-        keywords = Call.of(node).keywords
+        keywords = Call.of(node).passed
         if not keywords:
             return values
         found = overloads(name) or overloads(functional(node.op).name)
@@ -246,7 +263,7 @@ class TorchInterpreter(TorchProgram):
 
     def named(self, node: Node, target: str, values: list[Any]) -> Any:
         name, overload = qualified(target)
-        found, keywords = overloads(name), Call.of(node).keywords
+        found, keywords = overloads(name), Call.of(node).passed
         if keywords and found is not None:
             values = in_order(found.choices, overload, values, keywords)
         special: Callable[..., object] | None = structure.NODES.get(name)
@@ -348,6 +365,10 @@ def results_of(graph: Graph, env: Mapping[Node, object]) -> list[object]:
 
 HANDLERS = higher_order.NODES | flexible_attention.NODES | batches.NODES
 """The functions that run what FX graphs have beside operators."""
+MOST_STEPS = 500_000
+"""The most nodes of the text that run, each as often as it does; a second runs some 100,000 of them."""
+PARTS_IN_A_STEP = 8
+"""The parts of a list, or the characters of a text, that cost as much as the run of a node."""
 KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))
 """Views whose in-place form changes nothing that a value shows."""
 MOVING = frozenset(("aten::select",))

@@ -21,6 +21,10 @@ MOST_RUNS = 50
 """The most runs of a body. It is run again while it writes, changes or omits values that the state of the loop does not have yet."""
 
 
+STEPS = 256
+"""What the body of a loop costs, in runs of a node: it has parts for all that the loop carries, and those inside it run again with it."""
+
+
 class Wider(Exception):
     """An iteration sets a value that the state has no place for: it was None or unset before."""
 
@@ -88,6 +92,8 @@ class Trip:
                 t.doubt(storage, why)
             try:
                 got = loop.step(Scalar(i, "int"), carried)
+                if not got:
+                    raise TypeFault("its body does not return a condition")
                 changed = contents.changed()
                 found = [storage for storage in journal if storage not in state.touched]
                 doubts = {storage: why for storage, why in t.doubts[-1].items() if storage.serial < first}
@@ -180,6 +186,7 @@ def roll(program: TorchProgram, loop: RolledLoop) -> list[Any]:
     first = TensorStorage().serial
     for _ in range(MOST_RUNS):
         start = [node_of_leaf(program, v) for v in _leaves(state.values)]
+        program.step(node, STEPS)
         trip = Trip(program, loop, state, [s.type for s in start], contents, first)
         if trip.wider is None:
             break

@@ -9,12 +9,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.graph.walk import leaves_of
 from irscope.ops.faults import TypeFault
 from irscope.source.budget import NODES, require_nodes
 
 INT_BITS = 64
 LARGEST_FACTORIAL = 20
 """21! has more than 64 bits."""
+LONGEST_NUMBER = 24
+"""The characters of the longest int or float."""
+_WIDTH = re.compile(r"[0-9]{1,5}")
 _WIDE = re.compile(r"\d{6,}")
 
 
@@ -25,7 +29,7 @@ def require_plain(name: str, values: Sequence[object]) -> None:
     if measure is not None:
         measure(values)
     else:
-        _require_elements(sum(len(v) for v in values if isinstance(v, list | str)), name)
+        _require_elements(sum(len(v) for v in values if isinstance(v, list | tuple | str)), name)
 
 
 def require_int(value: object) -> Any:
@@ -42,8 +46,8 @@ def _require_elements(count: int, what: str) -> None:
 def _repeated(values: Sequence[object]) -> None:
     if len(values) != 2:
         return
-    held, times = values if isinstance(values[0], list | str) else values[::-1]
-    if isinstance(held, list | str) and isinstance(times, int):
+    held, times = values if isinstance(values[0], list | tuple | str) else values[::-1]
+    if isinstance(held, list | tuple | str) and isinstance(times, int):
         _require_elements(len(held) * times, "repeating a list or text")
 
 
@@ -73,6 +77,19 @@ def _padded(values: Sequence[object]) -> None:
 def _formatted(values: Sequence[object]) -> None:
     if values and isinstance(values[0], str) and (_WIDE.search(values[0]) or "*" in values[0]):
         _require_elements(NODES + 1, "formatting a text to a width")
+    widths = [int(number) for v in values[:1] if isinstance(v, str) for number in _WIDTH.findall(v)]
+    _require_elements(sum(widths) + _length(values), "formatting a text")
+
+
+def _written(values: Sequence[object]) -> None:
+    _require_elements(_length(values), "writing values as a text")
+
+
+def _length(values: Sequence[object]) -> int:
+    """About as many characters as the values have in a text, in which a list that another one contains twice is there twice."""
+    leaves = leaves_of(list(values), lambda value: list(value.items()) if isinstance(value, dict) else
+                       value if isinstance(value, list | tuple) else None)
+    return sum(len(leaf) if isinstance(leaf, str) else LONGEST_NUMBER for leaf in leaves)
 
 
 def _replaced(values: Sequence[Any]) -> None:
@@ -88,5 +105,5 @@ def _joined(values: Sequence[object]) -> None:
 _MEASURES: dict[str, Callable[[Sequence[object]], None]] = {
     "aten::mul": _repeated, "aten::pow": _power, "aten::__lshift__": _shifted, "aten::factorial": _factorial, "aten::rjust": _padded,
     "aten::ljust": _padded, "aten::center": _padded, "aten::zfill": _padded,
-    "aten::percentFormat": _formatted, "aten::replace": _replaced, "aten::join": _joined,
+    "aten::percentFormat": _formatted, "aten::str": _written, "aten::format": _written, "aten::replace": _replaced, "aten::join": _joined,
 }

@@ -62,6 +62,7 @@ class TorchProgram(FramedProgram[FramedTorch]):
         self.assigned: set[str] = set()
         self.missing: dict[str, list[Node]] = {}
         self.runs: Counter[Node] = Counter()
+        self.steps = 0
         self.weights: dict[str, Tensor] = {}
         self.has_unsolved = False
         self.autocast: object = None
@@ -74,6 +75,10 @@ class TorchProgram(FramedProgram[FramedTorch]):
     @abstractmethod
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
         """Apply an operator of torch to values."""
+
+    @abstractmethod
+    def step(self, node: Node, count: int = 1) -> None:
+        """Count the run of a node, or work like that of several. Raises BudgetExceeded after too many."""
 
     @abstractmethod
     def named(self, node: Node, target: str, values: list[Any]) -> Any:

@@ -78,7 +78,7 @@ def fold_known(name: str, values: Sequence[Any]) -> Any:
         result = require_int(_called(arithmetic, numbers))
     except TypeFault:
         return None  # tensors have a value where Python's numbers have none
-    if result is UNKNOWN:
+    if not isinstance(result, bool | int | float):
         return None
     return _known(_cast(result, _type_of(result, values)))
 
@@ -87,6 +87,8 @@ def _converted(values: Sequence[Any]) -> Any:
     """``aten::to`` of a known number in one of its forms; None for an unknown form."""
     at = 2 if isinstance(values[1], str) and len(values) > 2 else 1
     wanted, copy = values[at], len(values) > at + 2 and values[at + 2] is True
+    if not isinstance(values[0], Tensor) or values[0].known is None:
+        return None
     if isinstance(wanted, bool) or wanted is None:
         return values[0]
     if isinstance(wanted, Tensor) and wanted.known is not None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from irscope.expand.torchscript import python_values
@@ -91,18 +92,25 @@ def wrap(program: TorchProgram, value: object) -> Any:
     return value
 
 
-def describe(value: object) -> str:
+SHOWN_LEVELS = 3
+"""The levels of nested lists that a message shows: they may contain the same list many times."""
+
+
+def describe(value: object, levels: int = SHOWN_LEVELS) -> str:
     """A value in a message."""
     if isinstance(value, Tensor):
         return str(value.get().type)
+    if isinstance(value, list | tuple | dict) and not levels:
+        return "..."
+    inner = partial(describe, levels=levels - 1)
     if isinstance(value, list):
-        return "[" + ", ".join(map(describe, value[:4])) + (", ..." if len(value) > 4 else "") + "]"
+        return "[" + ", ".join(map(inner, value[:4])) + (", ..." if len(value) > 4 else "") + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{k!r}: {describe(v)}" for k, v in list(value.items())[:4]) + (", ..." if len(value) > 4 else "") + "}"
+        return "{" + ", ".join(f"{k!r}: {inner(v)}" for k, v in list(value.items())[:4]) + (", ..." if len(value) > 4 else "") + "}"
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(describe, value[:4])) + (", ...)" if len(value) > 4 else ")")
+        return "(" + ", ".join(map(inner, value[:4])) + (", ...)" if len(value) > 4 else ")")
     if isinstance(value, Maybe):
-        return f"{describe(value.value)} or None, which depends on data"
+        return f"{inner(value.value)} or None, which depends on data"
     if isinstance(value, FunctionRef):
         return f"the attribute {value.name!r}, which the text does not have"
     return value.kind if isinstance(value, Scalar) else repr(value) if not isinstance(value, ModuleRef) else f"object {value.path}"
@@ -140,6 +148,8 @@ def _get_attr(program: TorchProgram, node: Node, values: list[object]) -> object
 def _module_attribute(program: TorchProgram, node: Node, values: list[object]) -> object:
     """A subgraph, or a tensor of the module by its name."""
     attribute = Subgraph.of(node)
+    if not isinstance(attribute.name, str) or not isinstance(attribute.callee, str):
+        raise TypeFault("its attributes name and callee are texts")
     if attribute.callee:
         return FunctionRef(attribute.callee)
     if attribute.name not in program.given.weights and not isinstance(node.type, TensorType):

@@ -22,6 +22,8 @@ from irscope.source import UserError, did_you_mean
 Shape = tuple[int, ...]
 ROWS = 1000
 """Rows of an embedding whose indices are not given."""
+MOST_REACH = 1 << 20
+"""No kernel of a model is wider."""
 
 
 class UnsolvedWeight(Tensor):
@@ -185,12 +187,12 @@ def _product(asked: ShapeRequest) -> Shape | None:
 
 def _embedding(asked: ShapeRequest) -> Shape | None:
     """As many rows as the indices need."""
-    if asked.place or not asked.result:
+    if asked.place or not asked.result or not isinstance(asked.values[1], Tensor):
         return None
     t = asked.program.t
     try:
         indices = asked.values[1].get()
-        rows = t.size_from_data(t.plus(t.max(indices, list(range(t.rank(indices)))), 1))
+        rows = max(0, t.size_from_data(t.plus(t.max(indices, list(range(t.rank(indices)))), 1)))
     except TypeFault:
         rows = ROWS
     return (rows, asked.result[-1])
@@ -199,7 +201,7 @@ def _embedding(asked: ShapeRequest) -> Shape | None:
 def _indexed(asked: ShapeRequest) -> Shape | None:
     """A table read by one tensor of indices."""
     values, result = asked.values, asked.result
-    if asked.place or not result or not isinstance(values[1], list) or len(values[1]) != 1:
+    if asked.place or not result or not isinstance(values[1], list) or len(values[1]) != 1 or not isinstance(values[1][0], Tensor):
         return None
     rows = _embedding(replace(asked, values=[None, values[1][0]]))
     return (rows[0], *result[asked.program.t.rank(values[1][0].get()):]) if rows else None
@@ -222,16 +224,18 @@ def _convolution(asked: ShapeRequest) -> Shape | None:
         return None
     padding = [0] * n if padding == ["valid"] else padding
     extra = values[7] if transposed else [0] * n
-    if not n == len(padding) == len(dilation) == len(extra) or min((*stride, *dilation, groups)) < 1:
-        return None  # operands that aten refuses
+    if not n == len(padding) == len(dilation) == len(extra) or not all(isinstance(v, int) for v in (*stride, *padding, *dilation, *extra)):
+        return None  # operands that aten refuses, or that depend on data
+    if min((*stride, *dilation, groups)) < 1:
+        return None
     kernel = []
     for i in range(n):
         size, made, s, p, d = x[i - n], result[i - n], stride[i], padding[i], dilation[i]
         if transposed:
             kernel.append((made - (size - 1) * s + 2 * p - extra[i] - 1) // d + 1)
             continue
-        reach = [size + 2 * p - 1 - s * (made - 1) - r for r in range(s)]
-        fits = [r // d + 1 for r in reach if r >= 0 and r % d == 0]
+        most = size + 2 * p - 1 - s * (made - 1)  # a stride reaches over as many elements: fewer than the image has
+        fits = [r // d + 1 for r in range(most, max(most - s, -1), -1) if r % d == 0] if most < MOST_REACH else []
         if not fits:
             return None
         kernel.append(_likely(fits, size, s, p, d, values[2] is not None))
@@ -264,7 +268,7 @@ def _beside(asked: ShapeRequest) -> Shape | None:
 def _expanded(asked: ShapeRequest) -> Shape | None:
     """Sizes of -1 are those of the weight; an explicit size broadcasts one element."""
     sizes, result = asked.values[1], asked.result
-    if asked.place or not result or not isinstance(sizes, list):
+    if asked.place or not result or not isinstance(sizes, list) or len(sizes) != len(result):
         return None
     return tuple(n if s == -1 else 1 for s, n in zip(sizes, result, strict=True))
 
@@ -280,10 +284,17 @@ def _grown(asked: ShapeRequest) -> Shape | None:
 def _swapped(asked: ShapeRequest) -> Shape | None:
     if not asked.result:
         return None
-    shape = list(asked.result)
+    shape, rank = list(asked.result), len(asked.result)
     a, b = asked.values[1:3]
+    if not all(isinstance(d, int) and -rank <= d < rank for d in (a, b)):
+        return None
     shape[a], shape[b] = shape[b], shape[a]
     return tuple(shape)
+
+
+def _sizes(value: object) -> Shape | None:
+    """A list of sizes that are known."""
+    return tuple(value) if isinstance(value, list) and all(isinstance(n, int) and n >= 0 for n in value) else None
 
 
 GATES = {"aten::lstm": 4, "aten::gru": 3, "aten::rnn_tanh": 1, "aten::rnn_relu": 1}
@@ -292,7 +303,7 @@ GATES = {"aten::lstm": 4, "aten::gru": 3, "aten::rnn_tanh": 1, "aten::rnn_relu":
 def _recurrent(program: TorchProgram, name: str, values: Sequence[Any]) -> None:
     """The parameters of a recurrent network: input, state, and biases of each layer and direction."""
     x, state = _shape(values[0]), _shape(values[1][0] if isinstance(values[1], list) else values[1])
-    if x is None or state is None:
+    if not x or not state:
         return
     biases, both = bool(values[3]), bool(values[7])
     layers = min(values[4], len(values[2]))  # each layer has parameters: a text with more layers is wrong
@@ -314,12 +325,12 @@ RULES: dict[str, Rule] = {
     "aten::conv1d": _convolution, "aten::conv2d": _convolution, "aten::conv3d": _convolution, "aten::expand": _expanded,
     "aten::index": _indexed, "aten::unsqueeze": _grown, "aten::transpose": _swapped,
     "aten::t": lambda asked: tuple(reversed(asked.result)) if asked.result else None,
-    "aten::outer": lambda asked: (asked.result[asked.place],) if asked.result else None,
+    "aten::outer": lambda asked: (asked.result[asked.place],) if asked.result and len(asked.result) == 2 else None,
     "aten::prelu": lambda asked: (1,) if asked.place == 1 else None,
-    "aten::group_norm": lambda asked: (asked.x[1],) if asked.x and asked.place > 1 else None,
+    "aten::group_norm": lambda asked: (asked.x[1],) if asked.x and len(asked.x) > 1 and asked.place > 1 else None,
     **dict.fromkeys(("aten::batch_norm", "aten::instance_norm"), lambda asked: (asked.x[1],) if asked.x and len(asked.x) > 1 else None),
     **dict.fromkeys(("aten::layer_norm", "aten::rms_norm"),  # the normalised operand has the shape
-                    lambda asked: tuple(asked.values[1]) if isinstance(asked.values[1], list) else None),
+                    lambda asked: _sizes(asked.values[1])),
     **dict.fromkeys(("aten::view", "aten::reshape", "aten::flatten"), lambda asked: (prod(asked.result),) if asked.result else None),
 }
 SAME = frozenset("aten::" + n for n in (

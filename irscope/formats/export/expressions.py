@@ -11,6 +11,8 @@ from irscope.formats.syntax import SyntaxFault
 
 DEEPEST = 60
 """The maximal nesting of brackets in a statement."""
+MOST_BITS = 256
+"""Of a whole number; torch has 64."""
 NUMBERS = {"inf": float("inf"), "nan": float("nan"), "NoneType": None, "Ellipsis": None}
 
 
@@ -70,14 +72,14 @@ class Expressions:
                 raise self.fault(node, f"lists are nested more than {DEEPEST} deep")
             return [self.argument(item, depth + 1) for item in node.elts]
         if isinstance(node, ast.UnaryOp | ast.BinOp):
-            return self._number(node)
+            return self._number(node, depth)
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.Dict) and depth <= DEEPEST:
             return {self._key(key): self.argument(value, depth + 1) for key, value in zip(node.keys, node.values, strict=True)}
         if isinstance(node, ast.Call):
             return self._call(node, depth)
-        raise self.fault(node, f"an argument is a value, a constant or a list, but here is {_shown(node)}")
+        raise self.fault(node, f"an argument is a value, a constant or a list, but here is {shown(node)}")
 
     def name(self, node: ast.Name) -> Argument:
         """The value of a name."""
@@ -92,6 +94,8 @@ class Expressions:
         value = node.value
         if isinstance(value, bytes) or value is ...:
             return _opaque(node)
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise self.fault(node, f"the number has more than {MOST_BITS} bits")
         return value
 
     def _key(self, node: ast.expr | None) -> str:
@@ -101,21 +105,23 @@ class Expressions:
             return node.id
         raise self.fault(node or ast.Constant(None), "the key of a dictionary is a name or a text")
 
-    def _number(self, node: ast.UnaryOp | ast.BinOp) -> Argument:
+    def _number(self, node: ast.UnaryOp | ast.BinOp, depth: int) -> Argument:
         """``-1``, ``1 + 2j``, ``-inf``; an expression of symbols is kept as its text."""
         if isinstance(node, ast.UnaryOp):
-            inner = self.argument(node.operand)
+            if depth > DEEPEST:
+                raise self.fault(node, f"signs are nested more than {DEEPEST} deep")
+            inner = self.argument(node.operand, depth + 1)
             if isinstance(node.op, ast.USub) and isinstance(inner, int | float | complex):
                 return -inner
             if isinstance(node.op, ast.UAdd) and isinstance(inner, int | float | complex):
                 return inner
         elif isinstance(node.op, ast.Add | ast.Sub):
             left, right = node.left, node.right
-            parts = [self.argument(side) if not isinstance(side, ast.BinOp) else None for side in (left, right)]
+            parts = [self.argument(side, depth + 1) if not isinstance(side, ast.BinOp) else None for side in (left, right)]
             if all(isinstance(part, int | float | complex) for part in parts):
                 sign = 1 if isinstance(node.op, ast.Add) else -1
                 return complex(parts[0]) + sign * complex(parts[1])  # type: ignore[arg-type]
-        raise self.fault(node, f"an argument is a value or a constant, but here is the expression {_shown(node)}")
+        raise self.fault(node, f"an argument is a value or a constant, but here is the expression {shown(node)}")
 
     def _attribute(self, node: ast.Attribute) -> Argument:
         path = dotted(node)
@@ -126,7 +132,7 @@ class Expressions:
                 return found
         root = path.partition(".")[0]
         if not path or root == "self" or root in self.maker.names:
-            raise self.fault(node, f"an argument is a value or a constant, but {_shown(node)} is no value: a statement reads it before")
+            raise self.fault(node, f"an argument is a value or a constant, but {shown(node)} is no value: a statement reads it before")
         return NamedConstant(path, "object")
 
     def _call(self, node: ast.Call, depth: int) -> Argument:
@@ -137,7 +143,7 @@ class Expressions:
         if name in ("torch.Size", "list", "tuple", "immutable_list") and len(node.args) == 1 and depth <= DEEPEST:
             return self.argument(node.args[0], depth + 1)
         if not name:
-            raise self.fault(node, f"an argument is a value or a constant, but here is the call {_shown(node)}")
+            raise self.fault(node, f"an argument is a value or a constant, but here is the call {shown(node)}")
         for part in [*node.args, *(keyword.value for keyword in node.keywords)]:
             for inner in ast.walk(part):
                 if isinstance(inner, ast.Name) and inner.id in self.maker.names:
@@ -157,10 +163,10 @@ class Expressions:
 
 
 def _opaque(node: ast.expr) -> NamedConstant:
-    return NamedConstant(_shown(node), "object")
+    return NamedConstant(shown(node), "object")
 
 
-def _shown(node: ast.expr) -> str:
+def shown(node: ast.AST) -> str:
     """An expression in a message, or kept as its text."""
     try:
         return ast.unparse(node)[:400]

@@ -11,7 +11,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from irscope.formats.export.expressions import Expressions, dotted, parse
+from irscope.formats.export.expressions import Expressions, dotted, parse, shown
 from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
 from irscope.formats.export.targets import GET_ITEM, METHOD, SUBMODULE, canonical, is_higher_order
 from irscope.formats.export.types import BadType, parse_annotation
@@ -114,7 +114,7 @@ class Statements:
             self._in_place(statement)
         elif not _does_nothing(statement):
             raise self.expressions.fault(statement, f"this is no statement of a graph: NAME = VALUE is expected, but here is "
-                                                    f"{type_name(statement)}: {ast.unparse(statement)[:60]}")
+                                                    f"{type_name(statement)}: {shown(statement)[:60]}")
 
     def _assign(self, target: ast.Name, type: Type, value: ast.expr) -> None:
         name, at, read = target.id, self.expressions.at + target.col_offset, self.expressions
@@ -139,7 +139,9 @@ class Statements:
             raise read.fault(value, f"{name} is given {type_name(value)}, and not the result of a call")
 
     def _operator(self, name: str, type: Type, sign: ast.AST, parts: list[ast.expr], at: int) -> None:
-        function = OPERATORS[sign.__class__]
+        function = OPERATORS.get(sign.__class__)
+        if function is None:
+            raise self.expressions.fault(parts[0], f"FX writes no operator {type_name(sign)}")
         # FX writes no nested expressions: each would be a call of its own.
         arguments = [self.expressions.argument(part) for part in parts]
         if function == "contains":

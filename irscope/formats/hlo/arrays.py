@@ -3,16 +3,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
-from irscope.graph import DType, TensorType, TupleType, Type, dtype_of
+from irscope.graph import DTYPES, DType, TensorType, TupleType, Type, dtype_of
 from irscope.lazy import Array, np
-from irscope.source.budget import require_nodes
+from irscope.source.budget import require, require_nodes
 
 VALUE = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[-+\w.]+", re.ASCII)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 MAX_ELEMENTS = 1 << 31
 """The maximal size of the array of one constant."""
+MANY_BRACES = 1 << 16
+"""Empty rows that are written: an array without elements may have a billion of them."""
 
 
 def array_of(text: str, type: Type) -> Any:
@@ -38,13 +41,16 @@ def _array(values: Any, type: Type) -> object:
     require_nodes(count, f"a constant of type {type}", MAX_ELEMENTS, "elements")
     dtype = type.dtype
     if dtype.is_complex:
-        parts = np.array([float(v) for _, v in zip(range(2 * count), values, strict=False)], dtype=np.float64)
-        out = np.empty(count, dtype.numpy())
-        out.real, out.imag = parts[0::2], parts[1::2]
+        words = [v for _, v in zip(range(2 * count), values, strict=False)]
+        first = _reals(words, DTYPES["f32" if dtype.name == "c64" else "f64"]).view(dtype.numpy())
     else:
         words = [v for _, v in zip(range(count), values, strict=False)]
-        words += ["0"] * (count - len(words))  # a bare number is the first element
-        out = _reals(words, dtype) if dtype.kind == "float" else _integers(words, dtype)
+        first = _reals(words, dtype) if dtype.kind == "float" else _integers(words, dtype)
+    out = first
+    if len(first) < count:  # a bare number is the first element, and the others are 0
+        require(count * first.dtype.itemsize, f"a constant of type {type}")
+        out = np.zeros(count, first.dtype)
+        out[:len(first)] = first
     out = out.reshape(dims)
     out.flags.writeable = False
     return out
@@ -99,6 +105,8 @@ def text_of(value: Any, type: Type) -> str:
 def _braced(words: list[str], shape: tuple[int, ...]) -> str:
     if not shape:
         return words[0]
+    if not words and prod(shape[:shape.index(0)]) > MANY_BRACES:
+        return "{...}"  # no value is left out
     groups = words
     for level, size in enumerate(reversed(shape)):
         count = 1

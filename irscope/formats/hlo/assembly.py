@@ -12,6 +12,7 @@ from irscope.formats.hlo.faults import (
     ENTRY_OR_ROOT,
     ILLEGAL_NAME,
     LAYOUT,
+    MAX_FINDINGS,
     PARAMETER_NUMBER,
     RESULT_TYPE,
     UNDEFINED_OPERAND,
@@ -55,7 +56,7 @@ ANY, PARAMETER, CONSTANT = -1, -2, -3
 class ComputationDraft:
     """A computation under construction."""
 
-    __slots__ = ("graph", "is_cut", "names", "result", "result_at")
+    __slots__ = ("graph", "is_cut", "names", "result", "result_at", "taken")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -63,13 +64,15 @@ class ComputationDraft:
         self.result: Type | None = None
         self.result_at = -1
         self.is_cut = False
+        self.taken: dict[str, int] = {}
 
     def free_name(self, wanted: str) -> str:
         """A name that no instruction of the computation has."""
-        name, n = wanted, 0
+        name, n = wanted, self.taken.get(wanted, 0)
         while name in self.names:
             n += 1
             name = f"{wanted}.{n}"
+        self.taken[wanted] = n  # the smaller numbers stay taken
         return name
 
 
@@ -222,9 +225,11 @@ class Assembly:
         scope = self.scope
         node = scope.names.get(name)
         if node is None:
-            near = did_you_mean(name, scope.names) if len(scope.names) < MAX_GUESSED else ""
+            # A fault that is only counted needs no help.
+            shown = len(self.faults.findings) < MAX_FINDINGS
+            near = did_you_mean(name, scope.names) if shown and len(scope.names) < MAX_GUESSED else ""
             self.tell(UNDEFINED_OPERAND, f"there is no instruction {name} before this one", Span(at, len(name)), near,
-                      self._where_else(name, at))
+                      self._where_else(name, at) if shown else ())
             node = self.stand_in(name, at)
         return node
 

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from irscope.formats.hlo.assembly import UNDEFINED, Assembly
-from irscope.formats.hlo.faults import ASYNC_CHAIN, Span
-from irscope.formats.hlo.opcodes import Opcode
+from irscope.formats.hlo.faults import ASYNC_CHAIN, OPERAND_COUNT, Span
+from irscope.formats.hlo.opcodes import OPCODES, Opcode
 from irscope.graph import NO_ATTRS, UNKNOWN, Graph, Node, TupleType
 
 ASYNC_OWN = ("async_execution_thread", "output_to_operand_aliasing", "control_predecessors")
@@ -21,6 +21,11 @@ def wrap(assembly: Assembly, node: Node, opcode: str) -> None:
     result = node.type.elements[1] if isinstance(node.type, TupleType) and len(node.type.elements) > 1 else UNKNOWN
     own = {name: value for name, value in node.attrs.items() if name not in ASYNC_OWN}
     graph.root = graph.add(Node(assembly.op(opcode), "async_op", result, tuple(params), own or NO_ATTRS, node.bodies, node.loc))
+    takes = OPCODES[opcode].operands
+    if takes is not None and takes != len(params):
+        message = f"{opcode}-start takes {takes} operand{'s' * (takes != 1)}, but has {len(params)}"
+        assembly.tell(OPERAND_COUNT, message, Span(node.loc, len(node.name), node.name))
+        assembly.spoil(graph.root)
     assembly.module.graphs[graph.name] = graph
     node.attrs = {name: value for name, value in node.attrs.items() if name in ASYNC_OWN}
     node.bodies = (graph,)

@@ -117,7 +117,9 @@ def iota_text(reshape: Sequence[int], perm: Sequence[int]) -> str:
 
 def read_iota(cursor: Cursor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Step over ``[4,2]T(1,0)``, the numbering of devices; returns its sizes and their permutation."""
+    begin = cursor.at
     reshape = _square(cursor, "the device numbering")
+    _check_sizes(reshape, begin, cursor.at - begin)
     if len(reshape) == 1:
         return reshape, (0,)
     begin = cursor.at
@@ -176,6 +178,7 @@ def read_mesh(cursor: Cursor) -> Mesh:
     """Step over a mesh; the cursor is at the word ``mesh``."""
     cursor.next()
     mesh = Mesh([], [])
+    begin = cursor.at
     cursor.expect("[", "after mesh", ATTRIBUTE_VALUE)
     while not cursor.sees("]"):
         if cursor.eat_field("device_ids"):
@@ -183,6 +186,7 @@ def read_mesh(cursor: Cursor) -> Mesh:
         else:
             mesh.names.append(_axis_name(cursor))
             mesh.sizes.append(cursor.integer("the size of an axis", ATTRIBUTE_VALUE))
+            _check_sizes(mesh.sizes, begin, cursor.at - begin)
         if not cursor.eat(","):
             break
     cursor.expect("]", "at the end of the mesh", ATTRIBUTE_VALUE)
@@ -216,7 +220,7 @@ def read_axis(cursor: Cursor, mesh: Mesh) -> MeshAxis:
         pre = cursor.integer("a size", ATTRIBUTE_VALUE)
         cursor.expect(")", "after the size", ATTRIBUTE_VALUE)
         size = cursor.integer("the size of the sub-axis", ATTRIBUTE_VALUE)
-        if pre < 1 or size < 1 or mesh.sizes[index] % (pre * size):
+        if pre < 1 or size < 2 or mesh.sizes[index] % (pre * size):
             raise Refused(ATTRIBUTE_VALUE, f"({pre}){size} is not a part of an axis of {mesh.sizes[index]}", begin, cursor.at - begin)
         return MeshAxis(index, pre, size)
     return MeshAxis(index)
@@ -229,7 +233,9 @@ def read_axes(cursor: Cursor, mesh: Mesh, open_ok: bool = False) -> tuple[MeshAx
     while not cursor.sees("}"):
         if open_ok and cursor.eat("?"):
             break
+        begin = cursor.at
         axes.append(read_axis(cursor, mesh))
+        _check_apart(axes, mesh, begin, cursor.at - begin)
         if not cursor.eat(","):
             break
     cursor.expect("}", "after the axes", ATTRIBUTE_VALUE)
@@ -269,6 +275,28 @@ def _axis_name(cursor: Cursor) -> str:
         cursor.expect("=", "after the name of an axis", ATTRIBUTE_VALUE)
         return name
     return cursor.field((), "expected an axis, name=size", ATTRIBUTE_VALUE)
+
+
+def _check_sizes(sizes: Sequence[int], begin: int, length: int) -> None:
+    """Refuse sizes that number no devices, or more of them than 64 bits count: groups are made of all these numbers."""
+    if min(sizes) < 1:
+        raise Refused(ATTRIBUTE_VALUE, f"devices cannot be numbered along {min(sizes)} places", begin, max(1, length))
+    if prod(sizes) >= 1 << 63:
+        raise Refused(ATTRIBUTE_VALUE, "the number of devices does not fit into 64 bits", begin, max(1, length))
+
+
+def _check_apart(axes: Sequence[MeshAxis], mesh: Mesh, begin: int, length: int) -> None:
+    """Refuse the last of the axes where it shares devices with one before it: groups would have some devices several times."""
+    first, last = _part(axes[-1], mesh)
+    for axis in axes[:-1]:
+        low, high = _part(axis, mesh)
+        if axis.index == axes[-1].index and (axis == axes[-1] or max(first, low) < min(last, high)):
+            raise Refused(ATTRIBUTE_VALUE, f"axis {mesh.names[axis.index]} is given twice, or in parts that overlap", begin, max(1, length))
+
+
+def _part(axis: MeshAxis, mesh: Mesh) -> tuple[int, int]:
+    """The products of the sizes before a part of an axis and at its end."""
+    return (axis.pre, axis.pre * axis.size) if axis.size else (1, mesh.sizes[axis.index])
 
 
 def _square(cursor: Cursor, what: str) -> tuple[int, ...]:

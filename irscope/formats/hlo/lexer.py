@@ -187,7 +187,7 @@ def closing_brace(text: str, at: int, end: int) -> int:
 
 
 def unescape(quoted: str) -> str | None:
-    """The content of a quoted string; None for an escape that C does not have."""
+    """The content of a quoted string; None for an escape that C does not have, or that is no character."""
     body = quoted[1:-1]
     if "\\" not in body:
         return body
@@ -202,7 +202,10 @@ def unescape(quoted: str) -> str | None:
         elif code[0] in "xX" and len(code) > 1:
             out.append(chr(int(code[1:], 16) & 255))
         elif code[0] in "uU" and len(code) > 1:
-            out.append(chr(min(int(code[1:], 16), 0x10FFFF)))
+            point = min(int(code[1:], 16), 0x10FFFF)
+            if 0xD800 <= point < 0xE000:  # half of a pair of UTF-16, which no text can hold
+                return None
+            out.append(chr(point))
         elif code in SIMPLE_ESCAPES:
             out.append(SIMPLE_ESCAPES[code])
         else:

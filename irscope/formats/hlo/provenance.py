@@ -15,7 +15,8 @@ _STRING = r'"(?:[^"\\]|\\.)*+"'
 # An attribute whose value ends without a grammar.
 _PLAIN = r"(?:[^,{}\"'\n(\[]|\[[\d,]*+\]|\([\d,]*+\))++"  # 8, b01f_01io->b01f, [2,4]<=[8]T(1,0)
 PAIR = re.compile(rf", ([A-Za-z_][\w\-]*+)=({braces(5)}|{_STRING}|{_PLAIN})(?=, [a-zA-Z_]|$)", re.ASCII)
-FIELD = re.compile(rf"(\w+)=({_STRING}|-?\d+)", re.DOTALL)
+FIELD = re.compile(rf"(\w+)=({_STRING}|-?\d+)", re.DOTALL | re.ASCII)
+INTEGER = re.compile(r"-?\d+", re.ASCII)
 TABLE = re.compile(r"^[ \t]*(FileNames|FunctionNames|FileLocations|StackFrames)\b", re.MULTILINE)
 ROW = re.compile(rf"\d+[ \t]+(?:({_STRING})|\{{([^}}]*)\}})", re.DOTALL)
 # A chain of frames longer than this is cyclic.
@@ -39,7 +40,7 @@ class HloProvenance:
     def call_stack(self, loc: int) -> tuple[SourceLine, ...]:
         """The lines of the user's program, innermost first."""
         fields = self._metadata(loc)
-        frame = int(fields.get("stack_frame_id", "0")[:18])
+        frame = _integer(fields, "stack_frame_id")
         if frame and self._tables:
             if self._frames is None:
                 self._frames = _Frames(self.tables())
@@ -47,7 +48,7 @@ class HloProvenance:
         file = fields.get("source_file")
         if not file:
             return ()
-        return (SourceLine(file, int(fields.get("source_line", "0")[:18]), int(fields.get("source_column", "0")[:18])),)
+        return (SourceLine(file, _integer(fields, "source_line"), _integer(fields, "source_column")),)
 
     def raw(self, loc: int) -> Mapping[str, str]:
         """The attributes of the instruction that were left in the text, by name."""
@@ -97,6 +98,12 @@ class HloProvenance:
                 break
             at = pair.end()
         return found
+
+
+def _integer(fields: Mapping[str, str], name: str) -> int:
+    """An integer of the metadata; 0 where it is missing, or where a text that XLA refuses has a string in its place."""
+    text = fields.get(name, "")
+    return int(text[:18]) if INTEGER.fullmatch(text) else 0
 
 
 def _written(cursor: Cursor) -> tuple[str, dict[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 from irscope.formats.onnx.types import NUMBERS, word_of
 from irscope.formats.relay.algebra import Relay
 from irscope.formats.torchscript.torch import Torch
-from irscope.graph import DType, Node
+from irscope.graph import DType, Node, without_array
 from irscope.graph.dtypes import F32, F64, PRED, S64
 from irscope.lazy import Array, np
 from irscope.ops.checked import real
@@ -50,6 +50,8 @@ class Onnx(Relay):
         if self.measure is None or self.type(x).elements > SMALL:
             raise TypeFault(f"{what} depends on data", DEPENDS)
         dtype, shape = self.dtype(x), self.shape(x)
+        if why := without_array(x.type):
+            raise TypeFault(f"{what} {why}")
         flat = self.reshape(x, (self.type(x).elements,))
         if dtype.is_float:
             flat = self.convert(flat, F32 if dtype.bits < 64 else F64)
@@ -61,6 +63,9 @@ class Onnx(Relay):
             values = wide.astype(np.int32).view(np.float32) if dtype.bits < 64 else wide.view(np.float64)
             return values.astype(dtype.numpy()).reshape(shape)
         return np.array(numbers, np.int64).astype(dtype.numpy()).reshape(shape)
+
+    def _computed(self, node: Node) -> Array | None:
+        return None if without_array(node.type) else super()._computed(node)
 
     def ints(self, x: Node, what: str) -> list[int]:
         """The numbers in an operand that must be known, towards zero. Raises TypeFault for NaN, infinity and complex numbers."""

@@ -13,17 +13,22 @@ Key = tuple[str, str, str]
 
 def key_of(proto: Proto) -> Key:
     """The key of a function."""
-    return str(proto.domain), str(proto.name), str(proto.overload)
+    return domain_of(proto), str(proto.name), str(proto.overload)
 
 
 def called(node: Proto) -> Key:
     """The key of the function that a node calls, where it calls one."""
-    return str(node.domain), str(node.op_type), str(node.overload)
+    return domain_of(node), str(node.op_type), str(node.overload)
+
+
+def domain_of(proto: Proto) -> str:
+    """The domain of a node, of a function or of a version of operators. The standard's has two names; here it is empty."""
+    return "" if proto.domain == "ai.onnx" else str(proto.domain)
 
 
 def name_of(domain: str, name: str, overload: str = "") -> str:
     """``Add`` of the standard, ``com.microsoft.Gelu`` of other domains."""
-    full = name if domain in ("", "ai.onnx") else f"{domain}.{name}"
+    full = name if not domain else f"{domain}.{name}"
     return f"{full}:{overload}" if overload else full
 
 

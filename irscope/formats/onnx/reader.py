@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from irscope.formats.onnx.dialect import ONNX
 from irscope.formats.onnx.findings import MALFORMED, NO_TYPES, report
-from irscope.formats.onnx.functions import calls_in_order, key_of, name_of
+from irscope.formats.onnx.functions import calls_in_order, domain_of, key_of, name_of
 from irscope.formats.onnx.graphs import Context, GraphReader
 from irscope.formats.onnx.inference import fill_types
 from irscope.formats.onnx.package import Proto, parsed, with_types
@@ -73,7 +73,7 @@ def _module(model: Proto, reading: Reading, folder: ModelFolder, literals: dict[
 
 def _opsets(proto: Proto, reading: Reading) -> dict[str, int]:
     """The versions of the operators by domain, of a model or a function."""
-    found = {_domain(str(entry.domain)): int(entry.version) for entry in proto.opset_import}
+    found = {domain_of(entry): int(entry.version) for entry in proto.opset_import}
     for domain, version in found.items():
         if not 0 <= version <= MOST_VERSION:
             report(reading, MALFORMED, f"the version of the operators of {domain or 'ai.onnx'} is {version}, which is no 32-bit number")
@@ -91,8 +91,3 @@ def _place(module: Module, origins: Mapping[Node, Origin]) -> None:
         at += len(line) + 1
     module.source.text = "\n".join(text) + "\n"
     module.provenance = OnnxProvenance(found)
-
-
-def _domain(name: str) -> str:
-    """The standard's domain has two names."""
-    return "" if name == "ai.onnx" else name

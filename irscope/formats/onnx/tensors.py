@@ -54,7 +54,7 @@ def literal_of(tensor: Proto, folder: ModelFolder) -> Literal | str:
     if why := without_array(type):
         return f"the tensor {tensor.name!r} {why}"
     if tensor.data_location == EXTERNAL:
-        entries = {entry.key: entry.value for entry in tensor.external_data}
+        entries = {str(entry.key): str(entry.value) for entry in tensor.external_data}
         name = str(tensor.name)
         folder.is_used = True
         note_read(os.path.join(folder.path, entries.get("location", "")))

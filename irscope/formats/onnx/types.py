@@ -64,4 +64,4 @@ def _dim(proto: Proto) -> Dim:
     kind = proto.WhichOneof("value")
     if kind == "dim_value" and proto.dim_value >= 0:
         return int(proto.dim_value)
-    return DynamicDim(proto.dim_param if kind == "dim_param" else "")
+    return DynamicDim(str(proto.dim_param) if kind == "dim_param" else "")

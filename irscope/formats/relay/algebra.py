@@ -176,6 +176,8 @@ class Relay(Tensors):
             places = [i for i, (name, factor) in enumerate(old) if name.upper() == letter and (not factor or name.islower())]
             order += places
             sizes.append(prod(shape[i] for i in places))
+        if len(order) != len(old):
+            raise TypeFault(f"layout {source} has a part of an axis that it does not have")
         x = self.reshape(self.transpose(x, order), tuple(sizes))
         split: list[int] = []
         names: list[tuple[str, int]] = []
@@ -186,13 +188,15 @@ class Relay(Tensors):
                 raise TypeFault(f"axis {letter} is {size}, not a multiple of {inner} as layout {target} requires")
             names += [(letter, 0), *parts]
             split += [size // inner, *(factor for _, factor in parts)]
+        if sorted(names) != sorted(new):
+            raise TypeFault(f"layout {target} has a part of an axis that it does not have")
         x = self.reshape(x, tuple(split))
         return self.transpose(x, [names.index(axis) for axis in new])
 
 
 def layout_axes(layout: str | None) -> list[tuple[str, int]]:
     """``NCHW16c`` as (letter, size) pairs; whole axes have size 0. Raises TypeFault for an invalid layout."""
-    if layout is None or not re.fullmatch(r"(?:\d*[A-Za-z])+", layout):
+    if layout is None or not re.fullmatch(r"(?:\d{0,9}[A-Za-z])+", layout):
         raise TypeFault(f"`{layout}` is not a layout")
     return [(letter, int(size or 0)) for size, letter in AXIS.findall(layout)]
 
@@ -212,8 +216,10 @@ def word_of(dtype: DType) -> str:
     return PRINTED.get(dtype.name, dtype.name)
 
 
-MAX_TABLE = 1 << 26
-"""The maximal number of entries of a table that an expansion computes (half a gigabyte): a text that needs more is a mistake."""
+MAX_TABLE = 1 << 24
+"""The maximal number of entries of a table that an expansion computes (128 MiB): a text that needs more is a mistake."""
+MAX_STEPS = 4096
+"""The maximal number of steps that an expansion unrolls, each into several nodes."""
 
 
 def table_of(entries: int) -> int:
@@ -221,6 +227,13 @@ def table_of(entries: int) -> int:
     if entries > MAX_TABLE:
         raise TypeFault(f"this takes a table of {entries} numbers, more than {MAX_TABLE}")
     return entries
+
+
+def steps_of(count: int) -> int:
+    """The number of steps of an expansion. Raises TypeFault where they are too many."""
+    if count > MAX_STEPS:
+        raise TypeFault(f"this unrolls {count} steps, more than {MAX_STEPS}")
+    return count
 
 
 def each(values: object, n: int) -> tuple[int, ...]:

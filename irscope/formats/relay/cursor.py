@@ -229,7 +229,10 @@ class TokenCursor:
         word, kind = self.word, self.kind
         if word == "-" and (self.kinds[self.at + 1] == "number" or self.texts[self.at + 1].startswith(("inf", "nan"))):
             self.at += 1
-            return -self._value()
+            positive = self._value()
+            if isinstance(positive, str):
+                raise SyntaxFault(self.offsets[self.at - 1], f"`-{positive}` is not a number", length=len(self.texts[self.at - 1]))
+            return -positive
         if kind == "number":
             self.at += 1
             return plain_number(word, self.offsets[self.at - 1])

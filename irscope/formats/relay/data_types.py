@@ -11,16 +11,20 @@ from irscope.formats.syntax import SyntaxFault
 def constructors_of(parser: ExpressionReader) -> dict[str, int]:
     """The constructors of all data types in the text, with the place of its declaration."""
     found: dict[str, int] = {}
-    for at, (kind, word) in enumerate(zip(parser.kinds, parser.texts, strict=True)):
-        if kind == "ident" and word == "type" and at + 1 < len(parser.kinds) and parser.kinds[at + 1] == "ident":
-            _collect(parser, at + 2, found)
+    at = 0
+    while at + 1 < len(parser.kinds):
+        if parser.kinds[at] == "ident" and parser.texts[at] == "type" and parser.kinds[at + 1] == "ident":
+            at = _collect(parser, at + 2, found)
+        else:
+            at += 1
     return found
 
 
-def _collect(parser: ExpressionReader, at: int, found: dict[str, int]) -> None:
+def _collect(parser: ExpressionReader, at: int, found: dict[str, int]) -> int:
+    """Add the constructors of one data type; returns where the search for the next type continues, so that no token is read twice."""
     while parser.texts[at] not in ("{", "") and parser.kinds[at] != "end":
-        if parser.texts[at] in ("def", "}"):
-            return
+        if parser.texts[at] in ("def", "}", "type"):
+            return at
         at += 1
     depth = 0
     while parser.kinds[at] != "end":
@@ -30,10 +34,11 @@ def _collect(parser: ExpressionReader, at: int, found: dict[str, int]) -> None:
         elif word in "})]" and word:
             depth -= 1
             if depth == 0:
-                return
+                return at
         elif depth == 1 and parser.kinds[at] == "ident":
             found.setdefault(word, parser.offsets[at])
         at += 1
+    return at
 
 
 def data_type(context: ReadingContext, parser: ExpressionReader) -> None:

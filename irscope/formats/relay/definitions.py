@@ -84,7 +84,7 @@ class Definitions(ReadingContext):
         if found is None:
             return self.begin
         head = self.text[self.begin : found.start()]
-        plain = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", "", head, flags=re.DOTALL).strip()
+        plain = re.sub(r"/\*.*?\*/|(/\*).*|//[^\n]*|#[^\n]*", r"\1", head, flags=re.DOTALL).strip()
         if not plain or "/*" in plain or re.match(r"(?:type|extern|def|fn|let|free_var|%|\(|\{|@)", plain):
             return self.begin
         return found.start() + (len(found[0]) - len(found[0].lstrip(" \t\n;}")))

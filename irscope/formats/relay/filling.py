@@ -25,22 +25,23 @@ def fill_types(module: Module) -> None:
     """Infer every type that others determine, in place."""
     inner = {body for graph in module.graphs.values() for node in graph.nodes if node.op.name != "call" for body in node.bodies}
     started: set[Graph] = set()
+    called: set[Graph] = set()
     for graph in module.graphs.values():
         if graph in inner or graph in started:
             continue
         started.add(graph)
-        stack = [_walk(graph)]
+        stack = [_walk(graph, called)]
         while stack:
             body = next(stack[-1], None)
             if body is None:
                 stack.pop()
             elif body not in started:
                 started.add(body)
-                stack.append(_walk(body))
+                stack.append(_walk(body, called))
 
 
-def _walk(graph: Graph) -> Iterator[Graph]:
-    """Type the nodes of a graph in order; yields the graphs that must be typed first."""
+def _walk(graph: Graph, called: set[Graph]) -> Iterator[Graph]:
+    """Type the nodes of a graph in order; yields the graphs that must be typed first. ``called`` are the bodies of called functions."""
     for node in graph.nodes:
         if node.bodies:
             yield from _before(node)
@@ -48,7 +49,7 @@ def _walk(graph: Graph) -> Iterator[Graph]:
             if node.op.dialect == "relay":
                 _solve(node)
             continue
-        made = _type(node)
+        made = _type(node, called)
         if made is not UNKNOWN:
             node.type = made
 
@@ -87,7 +88,7 @@ def _pass(params: Any, operands: Any) -> None:
             param.type = operand.type
 
 
-def _type(node: Node) -> Type:
+def _type(node: Node, called: set[Graph]) -> Type:
     """The type of a node whose bodies are typed."""
     name = node.op.name
     if name == "tuple":
@@ -106,7 +107,7 @@ def _type(node: Node) -> Type:
     if name == "call":
         if node.bodies:
             return _result(node.bodies[0])
-        return _called(node)
+        return _called(node, called)
     if name == "if":
         return next((b.root.type for b in node.bodies if b.root is not None and b.root.type is not UNKNOWN), UNKNOWN)
     if node.op.infer is None or node.op.dialect != "relay":
@@ -120,7 +121,7 @@ def _type(node: Node) -> Type:
         return UNKNOWN
 
 
-def _called(node: Node) -> Type:
+def _called(node: Node, called: set[Graph]) -> Type:
     """Type the call of a function value: the arguments type what the function left open."""
     if not node.operands:
         return UNKNOWN
@@ -129,14 +130,19 @@ def _called(node: Node) -> Type:
         return callee.type.result
     if callee.op.name == "fn":
         body = callee.bodies[0]
-        _pass(body.params[: body.notes.get("own", len(body.params))], node.operands[1:])
-        for inner in _walk(body):
-            for _ in _walk(inner):
-                pass
+        own = body.params[: body.notes.get("own", len(body.params))]
+        before = [param.type for param in own]
+        _pass(own, node.operands[1:])
+        if body not in called or before != [param.type for param in own]:
+            # Each call of a function whose result stays unknown would type it again, and the functions in it as often: 2 ** depth times.
+            called.add(body)
+            for inner in _walk(body, called):
+                for _ in _walk(inner, called):
+                    pass
         # The caller must pass a weight of the type that the body has solved.
         _pass((o for o in node.operands[1:] if o.op.name == "parameter"),
               (p for o, p in zip(node.operands[1:], body.params, strict=False) if o.op.name == "parameter"))
-        callee.type = _type(callee)
+        callee.type = _type(callee, called)
         return _result(body)
     return UNKNOWN
 
@@ -189,6 +195,8 @@ def _conv(a: Attributes, x: TensorType) -> list[TensorType | None]:
     channels = prod(size for size in parts if isinstance(size, int))
     groups = int(a.groups)
     sizes: dict[str, int] = dict(zip(spatial, each(a.kernel_size, len(spatial)), strict=True))
+    if not {c.upper() if part else c for c, part in kernel} <= {"O", "I", *spatial}:
+        return []
     if groups == channels and groups > 1:
         sizes |= {"O": channels, "I": int(a.channels) // channels}
     else:
@@ -201,8 +209,10 @@ def _conv(a: Attributes, x: TensorType) -> list[TensorType | None]:
 
 
 def _conv_transpose(a: Attributes, x: TensorType) -> list[TensorType | None]:
+    if not 3 <= x.rank <= 5:
+        return []
     letters = "NC" + "DHW"[5 - x.rank :]
-    plain = sorted(a.kernel_layout) == sorted("IO" + letters[2:]) and sorted(a.data_layout) == sorted(letters)
+    plain = sorted(str(a.kernel_layout)) == sorted("IO" + letters[2:]) and sorted(str(a.data_layout)) == sorted(letters)
     if a.channels is None or a.kernel_size is None or not plain:
         return []
     spatial = [c for c in "DHW" if c in a.kernel_layout]

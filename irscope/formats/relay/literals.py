@@ -78,6 +78,8 @@ class Literals(Nodes):
         if not _regular(value):
             raise SyntaxFault(at, "a tensor literal contains numbers, in lists of equal lengths")
         dtype = S32 if "." not in flat and "e" not in flat and "inf" not in flat and "nan" not in flat else F32
+        if dtype is S32 and not _within_int32(value):
+            raise SyntaxFault(at, "a number in this tensor literal does not fit int32")
         shape: list[int] = []
         probe = value
         while isinstance(probe, list):
@@ -101,10 +103,13 @@ class Literals(Nodes):
         assert dtype is not None
         if found is None:
             raise self.fault(f"`{self.word}` is not a number")
-        value: float | int = float(found[1]) if dtype.is_float or any(c in found[1] for c in ".eE") else int(found[1])
+        value: float | int = float(found[1]) if not dtype.is_integer or any(c in found[1] for c in ".eE") else int(found[1])
+        value = -value if negative else value
+        if dtype.is_integer and not dtype.lowest <= value <= dtype.highest:
+            raise SyntaxFault(at, f"{value} does not fit {word}", length=len(word))
         self.at += 1
         self.expect(")")
-        return self.claimed(self._scalar(-value if negative else value, dtype, at))
+        return self.claimed(self._scalar(value, dtype, at))
 
 
 def _regular(value: Any) -> bool:
@@ -115,6 +120,14 @@ def _regular(value: Any) -> bool:
             return False
         level = [item for v in level for item in v]
     return all(isinstance(v, int | float) for v in level)
+
+
+def _within_int32(value: Any) -> bool:
+    """Whether the whole numbers in lists of equal lengths fit into 32 bits."""
+    level = [value]
+    while level and isinstance(level[0], list):
+        level = [item for v in level for item in v]
+    return all(-(1 << 31) <= v < 1 << 31 for v in level)
 
 
 def _array(value: Any, dtype: Any) -> object:

@@ -79,7 +79,9 @@ def _constant(node: Node) -> dict[str, object]:
 
 
 def read_attributes(op: Op, attrs: Mapping[str, object], type: Type) -> dict[str, object]:
-    """The attributes of a text in the graph's form."""
+    """The attributes of a text in the graph's form. Raises ValueError for one that cannot be read."""
+    if not isinstance(attrs.get("bodies", ()), list | tuple):
+        raise ValueError("bodies is a list of functions")
     if op.name == "constant":
         return {"literal": _literal(attrs, type)}
     return {key: _parsed(key, value) for key, value in attrs.items() if key != "bodies"}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from irscope.graph import SourceLine
 
-SPAN = re.compile(r"span=((?:(?!\*/).)*?):(\d{1,9}):(\d{1,9})\s*\*/")
+SPAN = re.compile(r"span=((?:(?!\*/|span=).)*?):(\d{1,9}):(\d{1,9})\s*\*/")
 
 
 class RelayProvenance:

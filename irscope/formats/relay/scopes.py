@@ -13,6 +13,15 @@ class FunctionFrame:
         self.outer = outer
         self.captured: list[Node] = []
         self.local: dict[Node, Node] = {}
+        self.copies: dict[Node, Node] = {}
+        self._declared: set[str] = set()
+        self._counted = 0
+
+    def declares(self, name: str) -> bool:
+        """Whether the graph has a parameter of a name."""
+        self._declared.update(param.name for param in self.graph.params[self._counted:])
+        self._counted = len(self.graph.params)
+        return name in self._declared
 
 
 class NameBlock(dict[str, Node]):
@@ -109,9 +118,9 @@ class ScopedNames:
         return made
 
     def _copied(self, node: Node) -> Node:
-        """A copy of a value of a sibling graph, with everything that it needs."""
+        """A copy of a value of a sibling graph, with everything that it needs. Each graph has one copy of a value."""
         stack: list[tuple[Node, bool]] = [(node, False)]
-        became: dict[Node, Node] = {}
+        became = self.frame.copies
         while stack:
             top, ready = stack.pop()
             if top in became:

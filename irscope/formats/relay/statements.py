@@ -181,7 +181,7 @@ class StatementReader(Literals):
     def parameter(self, name: str, type: Type, offset: int) -> Node:
         """Add a parameter to the graph under construction."""
         graph = self.names.frame.graph
-        if any(p.name == unquoted(name[1:]) for p in graph.params):
+        if self.names.frame.declares(unquoted(name[1:])):
             raise SyntaxFault(offset, f"parameter `{name}` is declared twice", length=len(name))
         node = self.bound(self.param, name, (), {"number": len(graph.params)})
         node.type, node.loc = type, offset

@@ -44,16 +44,17 @@ def liberties(module: Module) -> list[Liberty]:
     ]
     comments = COMMENT.finditer(text, read.begin, read.end)
     found += [Liberty(m.start(), len(m[0]), "a comment begins with #", "write // or /* */") for m in comments]
+    brackets, binds = _structure(tokens)
     found += [
         Liberty(tokens.offsets[at], max(1, len(tokens.texts[at])), said, instead)
         for at in range(len(tokens.kinds))
-        for said, instead in _at(tokens, at)
+        for said, instead in _at(tokens, at, brackets[at], at in binds)
     ]
     return sorted(found, key=lambda liberty: liberty.offset)
 
 
-def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
-    """The liberties at one token."""
+def _at(tokens: Tokens, at: int, bracket: int, binds: bool) -> Iterator[tuple[str, str]]:
+    """The liberties at one token; ``bracket`` and ``binds`` as :func:`_structure` finds them."""
     kind, word = tokens.kinds[at], tokens.texts[at]
     before, after = (tokens.texts[at - 1] if at else ""), tokens.texts[at + 1] if at + 1 < len(tokens.texts) else ""
     if kind == "ident":
@@ -61,7 +62,7 @@ def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
             yield "`return`", "end the body with the expression alone"
         elif is_primitive(word) and "." in word:
             yield f"`{word}` is irscope's own", "print the graph before it is expanded"
-        elif before in ("(", ",") and after in (",", ")") and _in_shape(tokens, at):
+        elif before in ("(", ",") and after in (",", ")") and _in_shape(tokens, bracket):
             yield f"the dimension `{word}` has a name", "write ?"
         if after == "=" and at + 2 < len(tokens.texts) and tokens.texts[at + 2] == "(" and before in ("(", ","):
             yield f"the list of `{word}` is in parentheses", "write it in brackets"
@@ -78,7 +79,7 @@ def _at(tokens: Tokens, at: int) -> Iterator[tuple[str, str]]:
         yield "a string with an escape", "TVM's strings know none"
     elif kind == "string" and before in ("(", ",") and after in (",", ")"):
         yield f"the attribute {word} has no name", "key=value"
-    elif word in (";", ";;") and kind == "punct" and after == "}" and not _ends_binding(tokens, at):
+    elif word in (";", ";;") and kind == "punct" and after == "}" and not binds:
         yield "`;` after the result", "leave it out"
 
 
@@ -87,27 +88,28 @@ def _projects(tokens: Tokens, at: int) -> bool:
     return tokens.texts[at][0] == "." and tokens.offsets[at] == tokens.offsets[at - 1] + len(tokens.texts[at - 1])
 
 
-def _in_shape(tokens: Tokens, at: int) -> bool:
-    """Whether a word is in the parentheses of ``Tensor[(...)``."""
-    while at > 1 and tokens.texts[at] not in ("(", ")", "]", "["):
-        at -= 1
-    return tokens.texts[at] == "(" and tokens.texts[at - 1] == "[" and tokens.texts[at - 2] == "Tensor"
+def _in_shape(tokens: Tokens, bracket: int) -> bool:
+    """Whether a bracket is the parenthesis of ``Tensor[(...)``."""
+    return bracket > 1 and tokens.texts[bracket - 2 : bracket + 1] == ["Tensor", "[", "("]
 
 
-def _ends_binding(tokens: Tokens, at: int) -> bool:
-    """Whether a semicolon ends a binding and not a result."""
-    depth = 0
-    while at > 0:
-        at -= 1
-        word = tokens.texts[at]
-        if word in (")", "]", "}"):
-            depth += 1
-        elif word in ("(", "[", "{"):
-            depth -= 1
-            if depth < 0:
-                return False
-        elif depth == 0 and word == "=":
-            return True
-        elif depth == 0 and word in (";", ";;"):
-            return False
-    return False
+def _structure(tokens: Tokens) -> tuple[list[int], set[int]]:
+    """The last bracket up to each token, and the semicolons that end a binding rather than a result."""
+    last, brackets = 0, []
+    binding, binds = [False], set()
+    for at, word in enumerate(tokens.texts):
+        if word in ("(", ")", "[", "]"):
+            last = at
+        brackets.append(last)
+        if word in ("(", "[", "{"):
+            binding.append(False)
+        elif word in (")", "]", "}"):
+            binding.pop()
+            binding = binding or [False]
+        elif word == "=":
+            binding[-1] = True
+        elif word in (";", ";;"):
+            if binding[-1]:
+                binds.add(at)
+            binding[-1] = False
+    return brackets, binds

@@ -43,6 +43,8 @@ ISOLATED = frozenset(("func.func", "builtin.module"))
 # Where reading resumes after an operation that could not be read.
 RESUME = re.compile(rf"^[ \t]*(?=%(?:{NAME})(?::\d+)?(?:, %[^\n=]*)? = |\"?[a-z_]\w*\.[a-z]|return\b|call\b|module\b"
                     r"|\}|\^|[#!][\w.$-]+ = )", re.MULTILINE | re.ASCII)
+MOST_STAND_INS = 10_000
+"""Results of operations that cannot be read: a line may state that it has 100,000, and beyond these each name stands for one."""
 Special = Callable[["Parser", Cursor, Draft], None]
 
 
@@ -64,6 +66,7 @@ class Parser:
         """The aliases of locations that are used, with the offset of the first use."""
         self.lines = Lines(text, self.values, self.locations, rules or no_rules)
         self.is_cut = False
+        self.stand_ins = MOST_STAND_INS
 
     def operations(self, cursor: Cursor) -> list[Operation | Node]:
         """Read operations up to a closing brace, a block's label or the end of the text."""
@@ -89,7 +92,8 @@ class Parser:
             made: list[Value] = []
             for name, count, _ in names:
                 if name not in self.scope.values:
-                    made += self.scope.bind(name, (UNKNOWN,) * count)
+                    self.stand_ins -= count
+                    made += self.scope.bind(name, (UNKNOWN,) * (count if self.stand_ins >= 0 else 1))
             self._goto(cursor, self._behind(begin, refused.offset))
             return [Operation(UNREADABLE, (), tuple(made), {}, (), begin, begin, cursor.at)]
 

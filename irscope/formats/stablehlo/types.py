@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from irscope.formats.faults import Refused
-from irscope.formats.stablehlo.faults import TYPE_SYNTAX, UNKNOWN_ALIAS
+from irscope.formats.stablehlo.faults import LIMIT, TYPE_SYNTAX, UNKNOWN_ALIAS
 from irscope.formats.stablehlo.lexer import Cursor
 from irscope.graph import DTYPES, TOKEN, Dim, DType, DynamicDim, FunctionType, NamedType, TensorType, TupleType, Type
 from irscope.ops.faults import TypeFault
@@ -61,6 +61,8 @@ class Shared(NamedTuple):
 
 MOST_SHARED = 1 << 14
 """Entries of each table."""
+MOST_PARTS = 1 << 14
+"""Types in one type, counted through its aliases."""
 LONGEST_SHARED = 100
 """In characters: types with a longer text are not shared."""
 _current = [Shared({}, {})]
@@ -91,6 +93,12 @@ class TypeTable:
         self.static: dict[str, TensorType] = {}
         """Those of ``by_text`` that are arrays of known sizes."""
         self._kept: dict[Type, Type] = {}
+        self.aliased: dict[str, tuple[Type, int, int]] = {}
+        """The types of aliases that were read, their numbers of parts and how deeply these are nested."""
+        self.parts = 0
+        """How many types were read, aliases counted with all their parts."""
+        self.deepest = 0
+        """The deepest nesting at which a part was read."""
         self.shared = shared()
         self.is_shared = True
         """Whether all of ``static`` are the objects in ``shared``."""
@@ -162,6 +170,8 @@ class TypeTable:
 
     def read(self, cursor: Cursor) -> Type:
         """Step over a type."""
+        self.parts += 1
+        self.deepest = max(self.deepest, cursor.depth)
         if cursor.kind == "word":
             if cursor.value == "tensor":
                 m = TENSOR.match(cursor.text, cursor.at, cursor.end)
@@ -199,6 +209,7 @@ class TypeTable:
         plain = self.line(m[0]) if m is not None else None
         if m is not None and plain is not None and plain[0] is not None:
             cursor.goto(m.end())
+            self.parts += len(plain[0]) + len(plain[1])
             return FunctionType(plain[0], TupleType(plain[1]))
         cursor.nest(4)
         operands = tuple([self.read(cursor) for _ in cursor.items("()", "the types of operands", TYPE_SYNTAX)])
@@ -231,11 +242,26 @@ class TypeTable:
             at = self.alias("!" + name)
             if at is None:
                 cursor.refuse(f"undefined symbol alias id '{name}'", UNKNOWN_ALIAS, sees=False)
+            place = cursor.at
             cursor.next()
-            inner = Cursor(cursor.text, at)
-            inner.depth = cursor.depth
-            inner.nest(4)  # an alias may name itself
-            return self.read(inner)
+            known = self.aliased.get(name)
+            if known is None:
+                inner = Cursor(cursor.text, at)
+                inner.depth = cursor.depth
+                inner.nest(4)  # an alias may name itself
+                before, deepest = self.parts, self.deepest
+                self.deepest = inner.depth
+                type = self.read(inner)
+                known = self.aliased[name] = type, self.parts - before, self.deepest - cursor.depth
+                self.deepest = max(self.deepest, deepest)
+            else:
+                cursor.nest(known[2])
+                self.parts += known[1]
+                self.deepest = max(self.deepest, cursor.depth)
+                cursor.depth -= known[2]
+            if known[1] > MOST_PARTS:  # each alias may name the one before it twice
+                raise Refused(LIMIT, f"the type !{name} has more than {MOST_PARTS:,} parts", place, len(name) + 1)
+            return known[0]
         cursor.next()
         if name in TOKENS:
             return TOKEN

@@ -161,6 +161,10 @@ class MemoryRegion:
             chain.append(region)
         return chain
 
+    def depth(self) -> int:
+        """The number of views between this region and the storage."""
+        return len(self._chain()) - 1
+
     def get(self) -> Node:
         """The current value."""
         value = self.storage.get()
@@ -176,7 +180,14 @@ class MemoryRegion:
     def set(self, node: Node) -> None:
         """Set the value of this part of the storage."""
         chain = self._chain()
-        bases = [region.get() for region in chain[1:]]
+        value = self.storage.get()
+        bases = []  # from the storage to this region: each is read from the one before
+        for region in reversed(chain):
+            if region is self:
+                break
+            value = region.view.read(value) if region.view is not None else value
+            bases.append(value)
+        bases.reverse()
         for region, base in zip(chain, bases, strict=False):
             assert region.view is not None
             node = region.view.into(base, node)

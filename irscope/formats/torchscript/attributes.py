@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.graph.attributes import Attributes, attribute
+from irscope.ops.faults import TypeFault
 
 
 class Constant(Attributes):
@@ -47,10 +48,21 @@ class Call(Attributes):
     keywords = attribute[tuple[str, ...]](())
 
     @property
+    def passed(self) -> tuple[str, ...]:
+        """The keywords. Raises TypeFault for what are none: the text of a TorchScript graph may have any attribute."""
+        words: object = self.keywords
+        if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words) or len(set(words)) != len(words):
+            raise TypeFault("its attribute keywords is a list of different names")
+        return words
+
+    @property
     def overload(self) -> str | None:
         """The overload that the target names, empty for the default one; None where it names none."""
-        namespace, *names = self.target.removeprefix("torch.ops.").split(".")
-        if len(names) != 2 or not self.target.startswith("torch.ops.") or namespace == "higher_order":
+        target: object = self.target
+        if not isinstance(target, str):  # an attribute that the text of a TorchScript graph made up
+            return None
+        namespace, *names = target.removeprefix("torch.ops.").split(".")
+        if len(names) != 2 or not target.startswith("torch.ops.") or namespace == "higher_order":
             return None
         return "" if names[1] == "default" else names[1]
 

@@ -86,15 +86,14 @@ class TypeCursor:
 
     def bracketed(self) -> str:
         """The text between the bracket here and the closing one, ignoring brackets in strings."""
-        begin, awaited, at, text = self.at, "", self.at, self.text
+        begin, awaited, at, text, unclosed = self.at, "", self.at, self.text, set[str]()
         while True:
             found = STOPS.search(text, at)
             if found is None:
                 raise SyntaxFault(begin, f"this {text[begin]!r} is never closed", "the text seems to be cut off")
             c = found[0]
             if c in "\"'":
-                string = STRING.match(text, found.start())
-                at = string.end() if string else found.end()
+                at = _string_end(text, found.start(), unclosed)
                 continue
             at = found.end()
             if c in OPEN:
@@ -108,10 +107,23 @@ class TypeCursor:
                     return text[begin + 1:at - 1]
 
 
+def _string_end(text: str, at: int, unclosed: set[str]) -> int:
+    """The end of the string at ``at``; for a quote that nothing closes, the place after it.
+
+    ``unclosed`` has the kinds of quotes that are known not to be closed: behind the first one, only escaped ones follow.
+    """
+    quote = text[at]
+    string = STRING.match(text, at) if quote not in unclosed else None
+    if string is None:
+        unclosed.add(quote)
+        return at + 1
+    return string.end()
+
+
 def split_attributes(text: str) -> dict[str, str]:
     """``name="a", types=[Float(2), int]`` by key; a value ends at the next comma before a key, outside brackets and strings."""
     attrs: dict[str, str] = {}
-    key, begin, at, depth = "", 0, 0, 0
+    key, begin, at, depth, unclosed = "", 0, 0, 0, set[str]()
     found = KEY.match(text)
     if found is None:
         return {"": text} if text.strip() else {}
@@ -119,8 +131,7 @@ def split_attributes(text: str) -> dict[str, str]:
     while at < len(text):
         c = text[at]
         if c in "\"'":
-            string = STRING.match(text, at)
-            at = string.end() if string else at + 1
+            at = _string_end(text, at, unclosed)
             continue
         if c in OPEN:
             depth += 1

@@ -97,8 +97,10 @@ def _length_of(prefix: str, line: str) -> int:
         return len(prefix)
     if prefix.strip() and line[:len(prefix)].rstrip() == prefix.rstrip() and len(line) <= len(prefix):
         return len(line)
+    if len(line) < len(prefix) or not prefix.strip():
+        return 0
     same = re.sub(r"\d", "0", prefix) == re.sub(r"\d", "0", line[:len(prefix)])
-    return len(prefix) if same and prefix.strip() else 0
+    return len(prefix) if same else 0
 
 
 def _unquote(text: str) -> str:

@@ -30,7 +30,9 @@ from irscope.ops import get, lookup
 from irscope.source import Finding, Severity, SourceText, did_you_mean
 
 MAX_BLOCKS = 200
-"""The maximal nesting of blocks and subgraphs; no program is deeper."""
+"""The maximal nesting of blocks and subgraphs, and the most blocks of one statement; no program has more."""
+MOST_GUESSES = 20
+"""The undefined values for which a similar name is searched: each search compares all names in scope."""
 
 METHOD = re.compile(r"^[ \t]*# method ([\w.<>]+)[ \t]*$", re.MULTILINE)
 KEY = re.compile(r"[\w.:]+")
@@ -57,6 +59,7 @@ class _Reader:
         self.param, self.get, self.tuple = get("parameter"), get("get-tuple-element"), get("tuple")
         self.provenance = TorchProvenance(source.text, self.cleaned)
         self.depth = 0
+        self.guesses = 0
         self.module = Module("", TORCHSCRIPT)
         self.path = ""
 
@@ -83,7 +86,7 @@ class _Reader:
                 self.reading.modules.append(module)
             graph = Graph(module.fresh_name(method or "graph"), loc=self.place(found.start()))
             module.entry = module.entry or graph.name
-            self.module, self.path = module, graph.name
+            self.module, self.path, self.depth = module, graph.name, 0
             try:
                 self._graph(graph, None)
             except SyntaxFault as fault:
@@ -220,7 +223,7 @@ class _Reader:
             cursor.at = len(text) if (end := text.find("\n", cursor.at)) < 0 else end
         node = self._add(scope, results, self._op(head[0]), tuple(operands), attrs, loc)
         group = GROUP.match(head[0])
-        if group is not None and int(group[2]) == len(groups):
+        if group is not None and group[2] == str(len(groups)):
             groups.append((head[0], node))
         return node
 
@@ -245,6 +248,8 @@ class _Reader:
         opening = re.compile(r"block\d*\s*\(").match(cursor.text, cursor.at)
         if opening is None:
             raise SyntaxFault(cursor.at, f"'block0(...)' is expected, but here is {cursor.shown()}")
+        if len(node.bodies) == MAX_BLOCKS:
+            raise SyntaxFault(cursor.at, f"a statement has more than {MAX_BLOCKS} blocks")
         body = Graph(self.module.fresh_name(f"{self.path}/{node.name}.block{len(node.bodies)}"), loc=self.place(cursor.at))
         inner = BlockNames(body, scope, self.param)
         # The node's results are not visible inside it.
@@ -283,7 +288,8 @@ class _Reader:
             name = cursor.name()
             value = scope.find(name)
             if value is None:
-                near = did_you_mean(name, scope.all_names())
+                self.guesses += 1
+                near = did_you_mean(name, scope.all_names()) if self.guesses <= MOST_GUESSES else ""
                 self.fault(at, "TSC010", "undefined-value", f"%{name} is not defined here", near, len(name) + 1)
                 value = scope.param(name, TENSOR_WORD, self.place(at))
             values.append(value)

@@ -139,6 +139,8 @@ def in_order(choices: Sequence[Overload], overload: str | None, values: Sequence
     Raises TypeFault where no schema has the keywords.
     """
     count = len(values) - len(keywords)
+    if count < 0:
+        raise TypeFault(f"it passes {len(keywords)} operands by keyword, but has {len(values)}")
     named = dict(zip(keywords, values[count:], strict=True))
     for choice in sorted(choices, key=lambda choice: choice.schema.overload != overload):
         arguments = choice.schema.arguments

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irscope.graph import DTYPES, Dim, DynamicDim, NamedType, TensorType, TupleType, Type
+from irscope.source import UserError
 
 SCALARS = {
     "Byte": "u8", "Char": "s8", "Short": "s16", "Int": "s32", "Long": "s64", "Half": "f16", "Float": "f32", "Double": "f64",
@@ -39,7 +40,12 @@ WORDS = {name: word for word, name in reversed(SCALARS.items())}
 
 
 def plain_type(type: TensorType) -> TorchTensorType:
-    """The type as torch writes it where it knows only the shape: ``Float(2, 3)``."""
+    """The type as torch writes it where it knows only the shape: ``Float(2, 3)``.
+
+    Raises UserError for an element type that torch does not have.
+    """
+    if type.dtype.name not in WORDS:
+        raise UserError(f"torch has no element type {type.dtype.name}", f"its types are {', '.join(WORDS)}")
     text = f"{WORDS[type.dtype.name]}({', '.join(str(d) for d in type.shape)})"
     return TorchTensorType(type.dtype, type.shape, text=text)
 

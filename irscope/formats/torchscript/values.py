@@ -10,13 +10,17 @@ from irscope.formats.torchscript.types import parse_type, split_commas
 from irscope.lazy import Array, np
 from irscope.ops.faults import TypeFault
 
-INT = re.compile(r"[+-]?\d+$")
+INT = re.compile(r"[+-]?\d+$", re.ASCII)
 MAX_DIGITS = 300
 """A longer number is beyond every type, and Python converts no text of thousands of digits."""
-FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE)
-REAL = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan"
+MOST_DIGITS_OF_INT64 = 20
+"""With its sign."""
+FLOAT = re.compile(r"[+-]?(?:\d++\.?\d*+(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)$", re.IGNORECASE | re.ASCII)
+REAL = r"(?:\d++\.?\d*+|\.\d+)(?:e[+-]?\d+)?|inf|nan"
 COMPLEX = re.compile(rf"([+-]?(?:{REAL}))([+-](?:{REAL}))j$")
-TENSOR_TAIL = re.compile(r"\[ ?(\w*?)(CPU|CUDA|Mkldnn\w*?|Quantized\w*?|XPU|HIP|MPS)?(\w+)Type\{([\d,]*)\}([^\]]*)\]\s*$")
+TENSOR_TAIL = re.compile(
+    r"\[ ?(\w{0,40}?)(CPU|CUDA|Mkldnn\w{0,40}?|Quantized\w{0,40}?|XPU|HIP|MPS)?(\w{1,40})Type\{([\d,]*)\}([^\]]*)\]\s*$")
+"""Its words are bounded: of a long one, each of two parts would else be tried in every length."""
 TYPE_HEAD = re.compile(r"(?:Tensor|Float|Double|Long|Int|Bool|Half|Byte|Char|Short|BFloat16|Complex\w+|int|float|bool|str)\b")
 
 
@@ -32,7 +36,7 @@ class TensorText:
     elided: bool
 
     def array(self) -> Array:
-        """The elements that the text shows, as float64 or complex128, in the shape that it shows (a scalar for braces).
+        """The elements that the text shows, as int64, float64 or complex128, in the shape that it shows (a scalar for braces).
 
         Raises TypeFault where the values are elided or of unknown form.
         """
@@ -112,10 +116,18 @@ def _braces(bare: str, depth: int) -> object:
     parts = split_commas(bare[1:-1])
     pairs = [_colon(part) for part in parts]
     if parts and all(pair is not None for pair in pairs):
-        return {parse_value(pair[0], depth): parse_value(pair[1], depth) for pair in pairs if pair is not None}
+        keys = [parse_value(pair[0], depth) for pair in pairs if pair is not None]
+        if not all(map(_is_key, keys)):
+            return Opaque(bare)
+        return {key: parse_value(pair[1], depth) for key, pair in zip(keys, pairs, strict=True) if pair is not None}
     if not parts:
         return {}
     return TensorText(bare, False)
+
+
+def _is_key(value: object) -> bool:
+    """Whether a dict can have the key: one with a dict in it changes."""
+    return not isinstance(value, dict) and (not isinstance(value, tuple) or all(map(_is_key, value)))
 
 
 def _colon(part: str) -> tuple[str, str] | None:
@@ -169,6 +181,15 @@ def _element(text: str) -> object:
     if text.startswith("("):
         re_, im = text[1:-1].split(",")
         return complex(float(re_), float(im))
+    return _number(text)
+
+
+def _number(text: str) -> float:
+    """A number as it is printed. Integers are exact: a float has 53 bits, and torch prints the 63 of the end of a slice."""
+    if INT.match(text) and len(text) <= MOST_DIGITS_OF_INT64:
+        whole = int(text)
+        if -1 << 63 <= whole < 1 << 63:
+            return whole
     return float(text)
 
 
@@ -182,8 +203,8 @@ def _printed_array(text: str) -> Array:
     values: list[float] = []
     for piece in re.split(r"\([\d.,]+\) = ?", body):
         scaled = re.match(r"\s*([\d.e+-]+) \*", piece)
-        scale = float(scaled[1]) if scaled else 1.0
-        values += [scale * float(word) for word in piece[scaled.end() if scaled else 0:].split()]
+        words = piece[scaled.end() if scaled else 0:].split()
+        values += [float(scaled[1]) * float(word) for word in words] if scaled else map(_number, words)
     if int(np.prod(shape)) != len(values):
         raise ValueError(f"{len(values)} elements are printed for shape {shape}")
     return np.array(values).reshape(shape)

@@ -15,9 +15,9 @@ def compare(rewriter: HloComputation, instr: HloInstruction) -> bool:
     answer: bool | None = None
     if lhs is rhs and is_integral(lhs.dtype):
         answer = direction in ("EQ", "GE", "LE")
-    elif (is_unsigned(lhs.dtype) or is_non_negative(lhs)) and is_all(rhs, 0) and direction in ("LT", "GE"):
+    elif direction in ("LT", "GE") and is_all(rhs, 0) and (is_unsigned(lhs.dtype) or is_non_negative(lhs)):
         answer = direction == "GE"
-    elif (is_unsigned(rhs.dtype) or is_non_negative(rhs)) and is_all(lhs, 0) and direction in ("GT", "LE"):
+    elif direction in ("GT", "LE") and is_all(lhs, 0) and (is_unsigned(rhs.dtype) or is_non_negative(rhs)):
         answer = direction == "LE"
     return answer is not None and rewriter.replace(instr, rewriter.full(answer, instr))
 

@@ -26,7 +26,10 @@ from irscope.source import UserError
 CONTROL = hlo.named("while conditional call")
 """Operators that run the computations that they name as a whole."""
 MAX_INSTRUCTIONS = 500_000
-"""The largest number of instructions that a module may have once its calls are inlined."""
+"""The largest number of instructions that a module may have once its calls are inlined ..."""
+COPIES = 20
+MOST_COPIED = 20_000
+"""... and how many times the instructions of its text that may be; small texts may have this many anyway."""
 
 _types: dict[tuple[str, tuple[int, ...]], TensorType] = {}
 
@@ -74,7 +77,9 @@ class HloComputation(Rewriter[HloInstruction]):
 
         Raises UserError if that makes more than ``budget`` instructions, or if the text elides an attribute that matters.
         """
-        if _size(graph) > budget:
+        sizes = _sizes(graph)
+        budget = min(budget, max(MOST_COPIED, COPIES * sum(len(each.nodes) for each in sizes)))
+        if sizes[graph] > budget:
             raise UserError(f"written out, the calls of this module are more than {budget:,} instructions",
                             "give the dump from right before the fusion pass")
         made = HloComputation(graph.name)
@@ -114,7 +119,9 @@ class HloComputation(Rewriter[HloInstruction]):
         return made
 
     def constant(self, value: Any, dtype: str, at: HloInstruction | None = None) -> HloInstruction:
-        """A scalar constant, or a constant array."""
+        """A scalar constant, or a constant array; an integer beyond 64 bits wraps, as it does where XLA counts elements."""
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+            value = value % (1 << 64) if DTYPES[dtype].is_integer else float(value)
         array = np.asarray(value)
         type = tensor_type(dtype, array.shape)
         return self.make(hlo.constant, type, (), {"literal": Literal.of(array.astype(type.dtype.numpy()), type)}, at=at)
@@ -253,12 +260,12 @@ Rule = Callable[[HloComputation, HloInstruction], bool]
 """Rewrites one instruction if the rule applies; returns whether it changed anything."""
 
 
-def _size(graph: Graph) -> int:
-    """The number of nodes of a graph once everything that its calls, loops and branches run is copied for each of them."""
+def _sizes(graph: Graph) -> dict[Graph, int]:
+    """The number of nodes of a graph and of all that it calls, once all that calls, loops and branches run is copied for each of them."""
     sizes: dict[Graph, int] = {}
     for each in callees_first_of([graph]):
         sizes[each] = len(each.nodes) + sum(sizes[b] for node in each.nodes if node.op in CONTROL for b in node.bodies)
-    return sizes[graph]
+    return sizes
 
 
 EFFECTS = hlo.named("rng rng-get-and-update-state infeed outfeed send send-done recv recv-done after-all all-reduce-start all-gather-start "
@@ -268,11 +275,19 @@ EFFECTS = hlo.named("rng rng-get-and-update-state infeed outfeed send send-done 
 
 def has_effect(instr: HloInstruction) -> bool:
     """Whether an instruction must stay although it has no users."""
-    if instr.op in EFFECTS:
-        return True
-    if instr.op is hlo.custom_call:
-        return CustomCall.of(instr).custom_call_has_side_effect
-    return any(has_effect(t) for b in instr.calls for t in b.instructions) or any(graph_has_side_effect(g) for g in instr.bodies)
+    pending = [instr]
+    while pending:
+        each = pending.pop()
+        if each.op in EFFECTS:
+            return True
+        if each.op is hlo.custom_call:
+            if CustomCall.of(each).custom_call_has_side_effect:
+                return True
+        elif any(graph_has_side_effect(g) for g in each.bodies):
+            return True
+        else:
+            pending += [inner for computation in each.calls for inner in computation.instructions]
+    return False
 
 
 def without_layout(type: Type) -> Type:

@@ -90,6 +90,9 @@ def _inner(rewriter: HloComputation, instr: HloInstruction) -> bool:
 def _without_ones(rewriter: HloComputation, instr: HloInstruction) -> bool:
     """Drop dimensions of size 1."""
     lb, rb, lc, rc = places(instr)
+    lhs, rhs = instr.operands
+    if any((lhs.dims[a] == 1) != (rhs.dims[b] == 1) for a, b in zip((*lb, *lc), (*rb, *rc), strict=True)):
+        return False  # one of the sizes is dynamic
     maps: list[dict[int, int]] = []
     made = []
     for operand in instr.operands:

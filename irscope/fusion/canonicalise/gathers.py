@@ -111,7 +111,7 @@ def expand_scatter(rewriter: HloComputation, instr: HloInstruction) -> bool:
     op = combiner(graph)
     # The new element is the update, or one operation of the old element and the update.
     is_followed = op is not None or (graph is not None and graph.root is not None and graph.root in graph.params[1:])
-    if places.rank != 2 or places.dims[0] != 1 or update.rank != target.rank + 1 or not is_followed:
+    if not target.rank or places.rank != 2 or places.dims[0] != 1 or update.rank != target.rank + 1 or not is_followed:
         return False
     sizes = update.dims[1:]
     named = Scatter.of(instr).scatter_dims_to_operand_dims

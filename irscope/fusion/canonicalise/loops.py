@@ -11,6 +11,8 @@ from irscope.ops.attributes import Compare, GetTupleElement
 
 LIGHT = hlo.named("bitcast broadcast constant get-tuple-element iota reshape reverse slice transpose tuple")
 """Operators that are not worth hoisting by themselves (``NotWorthHoistingIndividually``)."""
+MAX_OPERANDS = 6
+"""The most operands of an instruction whose changes are compared, three levels deep; an update of an array of rank 4 has six."""
 
 
 def simplify_loop(rewriter: HloComputation, instr: HloInstruction) -> bool:
@@ -80,7 +82,8 @@ def _change(loop: HloComputation, place: int, output: HloInstruction, depth: int
     """How one carried value changes, as a key that is equal for values that change alike."""
     if _place(loop, output) == place:
         return "itself"
-    if not depth or not output.operands or output.calls or output.bodies or not _reads_itself(loop, output, place, depth):
+    if not depth or not 0 < len(output.operands) <= MAX_OPERANDS or output.calls or output.bodies \
+            or not _reads_itself(loop, output, place, depth):
         return _identity(output)
     attrs = tuple(sorted((k, str(v)) for k, v in output.attrs.items()))
     return (output.op, output.type, attrs, *(_change(loop, place, o, depth - 1) for o in output.operands))
@@ -88,7 +91,9 @@ def _change(loop: HloComputation, place: int, output: HloInstruction, depth: int
 
 def _reads_itself(loop: HloComputation, instr: HloInstruction, place: int, depth: int) -> bool:
     read = _place(loop, instr)
-    return read == place if read >= 0 else depth > 0 and any(_reads_itself(loop, o, place, depth - 1) for o in instr.operands)
+    if read >= 0:
+        return read == place
+    return depth > 0 and len(instr.operands) <= MAX_OPERANDS and any(_reads_itself(loop, o, place, depth - 1) for o in instr.operands)
 
 
 def _sink_constants(instr: HloInstruction) -> bool:
@@ -173,6 +178,7 @@ def _drop_unused(rewriter: HloComputation, instr: HloInstruction) -> bool:
 
     def group(place: int) -> int:
         while together[place] != place:
+            together[place] = together[together[place]]
             place = together[place]
         return place
 
@@ -217,16 +223,15 @@ def trip_count(instr: HloInstruction) -> int | None:
     if root.op is not hlo.compare or Compare.of(root).direction != "LT":
         return None
     counter, limit = root.operands
-    bound = scalar_of(limit)
-    if counter.op is not hlo.get_tuple_element or not isinstance(bound, int):
+    bound, place = scalar_of(limit), _place(condition, counter)
+    if place < 0 or not isinstance(bound, int):
         return None
-    place = GetTupleElement.of(counter).index
     first = scalar_of(instr.operands[0].operands[place])
     step = loop.root.operands[place]
     if not isinstance(first, int) or step.op is not hlo.add:
         return None
     part, by = step.operands
     size = scalar_of(by)
-    if part.op is not hlo.get_tuple_element or GetTupleElement.of(part).index != place or not isinstance(size, int) or size <= 0:
+    if _place(loop, part) != place or not isinstance(size, int) or size <= 0:
         return None
     return max(0, -(-(bound - first) // size))

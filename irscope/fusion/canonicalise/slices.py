@@ -10,6 +10,8 @@ from irscope.ops.attributes import Broadcast, Concatenate, Pad, Reverse, Slice, 
 
 Cut = tuple[tuple[int, int, int], ...]
 """For each dimension: start, limit, stride."""
+MAX_PIECES = 256
+"""The most pieces that a concatenation may have after concatenations that others read too are merged into it."""
 
 
 def slice_(rewriter: HloComputation, instr: HloInstruction) -> bool:
@@ -71,6 +73,8 @@ def _of_concatenation(rewriter: HloComputation, instr: HloInstruction, cut: Cut)
     source = instr.operands[0]
     axis = Concatenate.of(source).axis
     start, limit, _ = cut[axis]
+    if start >= limit:
+        return False  # an empty slice overlaps no piece
     begins = [0]
     for piece in source.operands[:-1]:
         begins.append(begins[-1] + piece.dims[axis])
@@ -192,8 +196,9 @@ def concatenate(rewriter: HloComputation, instr: HloInstruction) -> bool:
     pieces = [p for p in instr.operands if p.elements]
     if len(instr.operands) == 1 or (pieces and len(pieces) < len(instr.operands)):
         return rewriter.replace(instr, rewriter.like(instr, pieces) if len(pieces) > 1 else (pieces or instr.operands)[0])
-    flat = [q for p in instr.operands for q in (p.operands if p.op is hlo.concatenate and Concatenate.of(p).axis == axis else (p,))]
-    if len(flat) != len(instr.operands):
+    nested = [p for p in instr.operands if p.op is hlo.concatenate and Concatenate.of(p).axis == axis]
+    if nested and _merges(instr, nested):
+        flat = [q for p in instr.operands for q in (p.operands if p.op is hlo.concatenate and Concatenate.of(p).axis == axis else (p,))]
         return rewriter.replace(instr, rewriter.like(instr, flat))
     merged = _merge_slices(rewriter, instr, axis)
     if len(merged) < len(instr.operands):
@@ -205,6 +210,16 @@ def concatenate(rewriter: HloComputation, instr: HloInstruction) -> bool:
         others = tuple(d for d in range(instr.rank) if d != axis)
         return rewriter.become(instr, hlo.broadcast, (rewriter.reshape(first, [first.dims[d] for d in others]),), {"dimensions": others})
     return False
+
+
+def _merges(instr: HloInstruction, nested: list[HloInstruction]) -> bool:
+    """Whether the pieces of nested concatenations replace them: up to :data:`MAX_PIECES`, or if nothing else reads the nested ones.
+
+    XLA sets no limit; a value that is concatenated with itself 40 times would have 2^40 pieces.
+    """
+    if len(set(nested)) == len(nested) and all(len(inner.users) == 1 for inner in nested):
+        return True
+    return len(instr.operands) + sum(len(inner.operands) - 1 for inner in nested) <= MAX_PIECES
 
 
 def _as_pad(rewriter: HloComputation, instr: HloInstruction, axis: int) -> bool:

@@ -14,6 +14,8 @@ from irscope.ops.faults import TypeFault
 COMPLEX = frozenset(("c64", "c128"))
 MAX_LOOKED_AT = 1 << 20
 """Elements of the largest constant that is checked for equal elements."""
+MAX_SIGNS = 64
+"""Values whose signs may decide the sign of one; long chains of maxima would else be walked for each comparison."""
 
 
 def is_integral(dtype: str) -> bool:
@@ -78,7 +80,14 @@ def broadcast_scalar_constant(instr: HloInstruction) -> HloInstruction | None:
 
 
 def is_non_negative(instr: HloInstruction) -> bool:
-    """Whether no element can be negative, as far as XLA checks (``IsNonNegative``)."""
+    """Whether no element can be negative, as far as XLA checks (``IsNonNegative``); not known of more than :data:`MAX_SIGNS` values."""
+    near, seen = [instr], {instr}
+    for each in near:
+        new = [o for o in dict.fromkeys(_sign_sources(each)) if o not in seen]
+        near += new
+        seen.update(new)
+        if len(near) > MAX_SIGNS:
+            return False
     known: dict[HloInstruction, bool] = {}
     for each in post_order([instr], _sign_sources):
         signs = [known[o] for o in _sign_sources(each)]

@@ -14,6 +14,7 @@ from irscope.fusion.xla.instructions import Instruction
 from irscope.fusion.xla.shapes import WARP, window_reductions
 from irscope.fusion.xla.tiling import L1_SPEEDUP, L2_SPEEDUP, OVERLAP, TileModel
 from irscope.graph import Graph, TensorType
+from irscope.graph.walk import post_order
 from irscope.ops import hlo
 from irscope.ops.attributes import Concatenate
 
@@ -26,6 +27,11 @@ EVEN_CONCATENATION = 6.0
 UNEVEN_CONCATENATION = 400.0
 """... and if it is not along the first dimension and the first piece is no multiple of a warp: both branches are taken
 (``GpuHloCostAnalysis::HandleConcatenate``)."""
+
+
+MOST = 1e60
+"""The most times that a kernel computes one value, as far as they are counted: a body that reads a value at two indices doubles them, and a
+thousand such steps would be more than a float holds."""
 
 
 @dataclass(slots=True)
@@ -248,6 +254,11 @@ class CostModel:
         return self._facts[instruction]
 
     def _analysed(self, instruction: Instruction) -> Facts:
+        """The cost analysis of an instruction; that of the fusions inside it comes first, without recursion: a text may nest thousands."""
+        for inner in post_order([instruction], _inner_fusions)[:-1]:
+            key = inner.node or inner
+            if key not in self._plain:
+                self._plain[key] = self._of_fusion(inner)
         return self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
 
     def before(self, producer: Instruction, fusion: Instruction) -> Before | None:
@@ -282,8 +293,8 @@ class CostModel:
                 roots.append(b.roots[place])
                 continue
             both = frozenset(more or ()) | (b.roots[place] if place is not None else frozenset())
-            used.append(sum(share[r] for r in both))
-            emitted.append(sum(times[r] for r in both))
+            used.append(min(sum(share[r] for r in both), MOST))
+            emitted.append(min(sum(times[r] for r in both), MOST))
             roots.append(both)
             code += emitted[-1] - (b.emitted[place] if place is not None else 0.0)
         self._facts[fusion] = Facts(
@@ -353,8 +364,8 @@ class CostModel:
         emitted: dict[Instruction, float] = {}
         for instruction in reversed(body.post_order()):
             mine = roots.setdefault(instruction, set())
-            usage = sum(share[r] for r in mine)
-            copies = sum(times[r] for r in mine)
+            usage = min(sum(share[r] for r in mine), MOST)
+            copies = min(sum(times[r] for r in mine), MOST)
             used[instruction], emitted[instruction] = usage, copies
             exact = exact and usage % 1 == 0
             code += copies
@@ -363,8 +374,8 @@ class CostModel:
             key = instruction.node or instruction
             facts = self._plain.get(key)
             if facts is None:
-                facts = self._plain[key] = self._analysed(instruction)
-            flops += usage * facts.flops
+                facts = self._plain[key] = self._of_fusion(instruction) if instruction.body is not None else self._of_plain(instruction)
+            flops = min(flops + usage * facts.flops, MOST * MOST)
             through = instruction.is_elementwise or instruction.op in (hlo.tuple, hlo.get_tuple_element)
             for number, operand in enumerate(instruction.operands):
                 theirs = roots.setdefault(operand, set())
@@ -418,6 +429,11 @@ def _reads_of(before: Before, share: dict[object, float], times: dict[object, fl
         for operand, roots in zip(before.operands, a.roots, strict=True):
             added[operand] |= {keys[root] for root in roots if root is not before.root} | (mine if before.root in roots else set())
     return share, times, added
+
+
+def _inner_fusions(instruction: Instruction) -> list[Instruction]:
+    """The fusions in the body of a fusion."""
+    return [inner for inner in instruction.body.instructions if inner.body is not None] if instruction.body is not None else []
 
 
 def _parts(instruction: Instruction) -> int:

@@ -119,9 +119,16 @@ class Instruction(rewriter.RewrittenNode):
         if self.op is hlo.bitcast_convert:
             mine, source = self.type, self.operands[0].type
             return isinstance(mine, TensorType) and isinstance(source, TensorType) and mine.dtype.bits == source.dtype.bits
-        if self.op is hlo.fusion and self.body is not None:
-            return all(i.op is hlo.parameter or i.is_elementwise for i in self.body.instructions)
-        return self.op in ELEMENTWISE
+        if self.op is not hlo.fusion or self.body is None:
+            return self.op in ELEMENTWISE
+        pending = [self.body]
+        while pending:
+            for inner in pending.pop().instructions:
+                if inner.op is hlo.fusion and inner.body is not None:
+                    pending.append(inner.body)
+                elif inner.op is not hlo.parameter and not inner.is_elementwise:
+                    return False
+        return True
 
     @property
     def is_fusible(self) -> bool:

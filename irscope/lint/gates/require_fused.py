@@ -18,6 +18,8 @@ from irscope.source import Finding, Note, UserError, did_you_mean
 SEEN_THROUGH = sets.hlo("broadcast reshape bitcast copy convert transpose get-tuple-element") | sets.relay("reshape copy transpose")
 """What may stand between two operators of a chain without being named: it computes nothing."""
 MAX_SHOWN = 20
+MOST_CHAINS = 20_000
+"""More chains are not looked at: their number may double with each operator of a graph."""
 LISTED = 12
 """Operators that are named where a chain occurs nowhere."""
 
@@ -57,12 +59,16 @@ class RequireFused(Gate):
         if planned.unsized is not None:
             return [cls.not_known(planned.module, f"the kernels of {pattern} are", planned.unsized)]
         atoms = _Atoms(planned)
-        chains = list(_chains(atoms, words))
+        chains = list(islice(_chains(atoms, words), MOST_CHAINS + 1))
+        if len(chains) > MOST_CHAINS:
+            message = f"more than {MOST_CHAINS:,} chains of {planned.module.name} are {pattern}"
+            raise UserError(message, "name fewer operators, or rarer ones")
         if not chains:
             help = _where_it_ends(atoms, words)
             return [cls.broken(planned.module, f"no chain {pattern} in the graph that {planned.policy} looks at", help=help)]
+        places = len(_places(chains))
         apart = _places(chain for chain in chains if not frozenset.intersection(*(atom.kernels for atom in chain)))
-        findings = [cls._finding(planned, pattern, chain, len(_places(chains))) for chain in apart[:MAX_SHOWN]]
+        findings = [cls._finding(planned, pattern, chain, places) for chain in apart[:MAX_SHOWN]]
         if len(apart) > MAX_SHOWN:
             findings.append(cls.broken(planned.module, f"{len(apart) - MAX_SHOWN} more chains {pattern} are apart"))
         return findings
@@ -110,6 +116,8 @@ class _Atoms:
 
     def __init__(self, planned: Planned) -> None:
         self.all: list[_Atom] = []
+        self._after: dict[_Atom, list[_Atom]] = {}
+        self._meant: dict[str, set[_Atom]] = {}
         number = 0
         for plan in planned.plans:
             kernels: dict[Node, set[int]] = {}
@@ -149,16 +157,40 @@ class _Atoms:
         self.all.append(atom)
         return atom
 
+    def after(self, atom: _Atom) -> list[_Atom]:
+        """The atoms that take the value of an atom: see :func:`_next`."""
+        if atom not in self._after:
+            self._after[atom] = _next(atom)
+        return self._after[atom]
+
+    def meant(self, word: str) -> set[_Atom]:
+        """The atoms that a word names."""
+        if word not in self._meant:
+            self._meant[word] = {atom for atom in self.all if any(fnmatchcase(name, word) for name in atom.words())}
+        return self._meant[word]
+
+    def reached(self, words: list[str]) -> list[set[_Atom]]:
+        """For each word, the atoms where a chain of the words up to it ends; as far as there are any."""
+        steps: list[set[_Atom]] = []
+        for word in words:
+            named = self.meant(word)
+            found = named if not steps else {after for atom in steps[-1] for after in self.after(atom) if after in named}
+            if not found:
+                break
+            steps.append(found)
+        return steps
+
 
 def _chains(atoms: _Atoms, words: list[str]) -> Iterator[tuple[_Atom, ...]]:
     """Every chain of atoms that the words name, each step a user of the one before, through what computes nothing."""
-    named = {id(atom): atom.words() for atom in atoms.all}
-
-    def meant(atom: _Atom, word: str) -> bool:
-        return any(fnmatchcase(name, word) for name in named[id(atom)])
-
+    steps = atoms.reached(words)
+    if len(steps) < len(words):
+        return
+    # A step from which no chain goes on to the last word is left out: following all of them may take 2 ** len(words) steps.
+    for number in reversed(range(len(words) - 1)):
+        steps[number] = {atom for atom in steps[number] if not steps[number + 1].isdisjoint(atoms.after(atom))}
     for first in atoms.all:
-        if not meant(first, words[0]):
+        if first not in steps[0]:
             continue
         open_chains: list[tuple[_Atom, ...]] = [(first,)]
         while open_chains:
@@ -166,9 +198,7 @@ def _chains(atoms: _Atoms, words: list[str]) -> Iterator[tuple[_Atom, ...]]:
             if len(chain) == len(words):
                 yield chain
                 continue
-            for after in _next(chain[-1]):
-                if meant(after, words[len(chain)]):
-                    open_chains.append((*chain, after))
+            open_chains += [(*chain, after) for after in atoms.after(chain[-1]) if after in steps[len(chain)]]
 
 
 def _places(chains: Iterable[tuple[_Atom, ...]]) -> list[tuple[_Atom, ...]]:
@@ -186,10 +216,10 @@ def _where_it_ends(atoms: _Atoms, words: list[str]) -> str:
         if not any(fnmatchcase(name, word) for name in known):
             there = ", ".join(sorted({atom.node.op.name for atom in atoms.all})[:LISTED])
             return f"no operator is called {word}: " + (did_you_mean(word, known) or f"there are {there}")
-    longest = next(n for n in range(len(words) - 1, 0, -1) if next(_chains(atoms, words[:n]), None) is not None)
+    longest = len(atoms.reached(words))
     ends = [chain[-1] for chain in islice(_chains(atoms, words[:longest]), MAX_SHOWN)]
     ends.sort(key=lambda atom: atom.node.op.kind is Kind.LEAF)
-    after = sorted({one.node.op.name for end in ends for one in _next(end)})[:LISTED]
+    after = sorted({one.node.op.name for end in ends for one in atoms.after(end)})[:LISTED]
     begin = ",".join(words[:longest])
     return f"no {words[longest]} follows {begin}, at {ends[0]} for one: {', '.join(after) + ' does' if after else 'nothing does'}"
 

@@ -13,6 +13,8 @@ MOVEMENT = hlo("reshape transpose broadcast slice reverse copy bitcast") | relay
 """Operators that move elements and do not change them."""
 
 CASTS = hlo("convert") | relay("cast")
+FAR = 64
+"""The data movements that are looked through: each is moved for each conversion behind it."""
 
 
 class CastPingPong(Rule):
@@ -186,7 +188,7 @@ def _undone(node: Node) -> list[Node]:
     if not node.operands or not isinstance(node.type, TensorType):
         return []
     way = [node.operands[0]]
-    while way[-1].op in MOVEMENT and way[-1].operands:
+    while way[-1].op in MOVEMENT and way[-1].operands and len(way) <= FAR:
         way.append(way[-1].operands[0])
     first = way[-1]
     if first.op not in CASTS or not isinstance(first.type, TensorType):

@@ -123,6 +123,8 @@ class ControlFlowBoundary(Rule):
         for node, _ in context.view.primitives(hlo.conditional):
             if len(node.bodies) != 2 or len(node.operands) != 3 or not _cheap(node.bodies):
                 continue
+            if not isinstance(node.type, TensorType | TupleType):  # a token: there is nothing to select
+                continue
             moved = sum(leaf.bytes for leaf in node.type.leaves() if isinstance(leaf, TensorType))
             yield self.finding(
                 context, node,

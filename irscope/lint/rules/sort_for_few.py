@@ -8,13 +8,13 @@ from math import prod
 
 from irscope.analysis.reference import evaluate
 from irscope.analysis.values import MOVES, SPREADS, dims, number, written
-from irscope.graph import Graph, Node, TensorType, TupleType
+from irscope.graph import Graph, Kind, Node, TensorType, TupleType
 from irscope.graph.dtypes import S32
 from irscope.graph.walk import behind
 from irscope.lazy import np
 from irscope.lint import Context, Edit, Findings, Fix, Fixture, Note, Rule, Severity, Site, if_it_saves
 from irscope.ops import hlo
-from irscope.ops.attributes import Gather, GetTupleElement, Reverse, Slice, Sort
+from irscope.ops.attributes import Constant, Gather, GetTupleElement, Reverse, Slice, Sort
 
 FEWEST = 64
 """Shorter rows are sorted in no time."""
@@ -256,9 +256,13 @@ def _selected(node: Node, keeper: Node, select: _Selection, site: Site) -> Node:
 
 
 def _is_ascending(sort: Node) -> bool | None:
-    """Whether the comparator puts 1 before 2 and not 2 before 1, whatever else it compares; None where it is neither way."""
+    """Whether the comparator puts 1 before 2 and not 2 before 1, whatever else it compares; None where it is neither way, or does more than
+    arithmetic: a loop in it may never end.
+    """
     body = sort.bodies[0]
     types = [param.type for param in body.params]
+    if not all(map(_is_arithmetic, body.nodes)):
+        return None
     if not all(isinstance(type, TensorType) and not type.shape and type.dtype.kind in ("float", "int") for type in types):
         return None
     answers = []
@@ -268,3 +272,10 @@ def _is_ascending(sort: Node) -> bool | None:
         arguments = [np.asarray(value, type.dtype.numpy()) for value, type in given if isinstance(type, TensorType)]
         answers.append(bool(evaluate(body, arguments)))
     return answers[0] if answers[0] is not answers[1] else None
+
+
+def _is_arithmetic(node: Node) -> bool:
+    """Whether a node of a comparator is a parameter, a constant with a value, or an elementwise operator."""
+    if node.op is hlo.constant:
+        return not Constant.of(node).literal.elided
+    return node.op is hlo.parameter or (node.op.kind is Kind.ELEMENTWISE and node.op.reference is not None and not node.bodies)

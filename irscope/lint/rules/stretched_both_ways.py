@@ -122,7 +122,7 @@ def _both_stretched(node: Node, type: TensorType) -> bool:
     types = [o.type for o in node.operands[:2] if isinstance(o.type, TensorType)]
     if len(types) != 2 or types[0].rank == types[1].rank or not all(t.rank and t.is_static for t in (*types, type)):
         return False
-    return all(1 < t.elements < type.elements for t in types)
+    return all(1 < t.elements < type.elements and t.rank <= type.rank for t in types)  # the types of a text may not fit together
 
 
 def _to_one_length(node: Node, type: TensorType) -> bool:

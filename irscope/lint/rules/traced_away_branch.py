@@ -230,9 +230,10 @@ def _of_shapes(node: Node) -> bool:
 
 def _unpacked(node: Node) -> Node:
     """The value behind a tuple element: the operand from which the tuple was constructed."""
-    while node.op is hlo.get_tuple_element and node.operands[0].op in UNPACK:
+    while node.op is hlo.get_tuple_element and node.operands[0].op in UNPACK and node.operands[0].operands:
         pack = node.operands[0].operands[0]
-        if pack.op not in PACK:
+        index = GetTupleElement.of(node).index
+        if pack.op not in PACK or index >= len(pack.operands):
             break
-        node = pack.operands[GetTupleElement.of(node).index]
+        node = pack.operands[index]
     return node

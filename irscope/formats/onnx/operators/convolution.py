@@ -10,7 +10,7 @@ from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator
 from irscope.formats.relay.operators.deformable import summed
 from irscope.formats.relay.operators.image import sampled
-from irscope.graph import DType, Node
+from irscope.graph import DType, Node, without_array
 from irscope.graph.dtypes import S64
 from irscope.lazy import np
 from irscope.ops.attrs import ConvDims, Window
@@ -146,7 +146,8 @@ def deform_conv(t: Onnx, a: Attributes, x: Node, w: Node, offset: Node, bias: No
     at = geometry(a, (height, width), (kh, kw))
     oh, ow = t.shape(offset)[2:]
     bends, taps = a.offset_group, kh * kw
-    if a.group < 1 or inner * a.group != c or o % a.group or bends < 1 or c % bends or t.shape(offset)[1] != 2 * taps * bends:
+    if a.group < 1 or inner * a.group != c or o % a.group or not 1 <= bends <= max(c, 1) or c % bends \
+            or t.shape(offset)[1] != 2 * taps * bends:
         raise TypeFault(f"{c} channels, weight {list(t.shape(w))} in {a.group} groups, offset {list(t.shape(offset))}")
     bounded(taps * oh * ow // 4, "the places of a deformable convolution")
     tap = np.arange(taps)
@@ -177,6 +178,8 @@ def col2im(t: Onnx, a: Attributes, x: Node, image: Node, block: Node) -> Node:
     if min(counts, default=1) < 1:
         raise TypeFault(f"blocks of {window} for an image of {sizes}")
     bounded(prod(counts) * prod(window) // 8, "the places of the columns")
+    if why := without_array(t.type(x).with_shape((prod(padded),))):
+        raise TypeFault(f"the image with its padding {why}")
     # The place of each element in the padded image, by the element of its block and the block.
     lines = [np.arange(k)[:, None] * d + np.arange(count)[None] * s
              for k, d, count, s in zip(window, at.dilations, counts, at.strides, strict=True)]

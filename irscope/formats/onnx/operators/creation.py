@@ -9,7 +9,7 @@ from irscope.formats.onnx.declarations import Attributes
 from irscope.formats.onnx.operators import operator, refused
 from irscope.formats.relay.algebra import table_of
 from irscope.formats.relay.operators.creation import within
-from irscope.graph import Node, TensorType
+from irscope.graph import Node, TensorType, without_array
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import Array, np
 from irscope.ops.attrs import Literal
@@ -46,6 +46,8 @@ def dense(t: Onnx, sparse: Sparse) -> Node:
         raise TypeFault("strings are not computed")
     if min(sparse.shape, default=0) < 0:
         raise TypeFault(f"the shape {list(sparse.shape)} has a negative size")
+    if why := without_array(type.with_shape(sparse.shape)):
+        raise TypeFault(f"a sparse constant {why}")
     require(table_of(prod(sparse.shape)) * type.dtype.storage, "a sparse constant")
     made = np.zeros(sparse.shape, type.dtype.numpy())
     made.reshape(-1)[_places(sparse, type)] = sparse.values.value().reshape(-1)

@@ -27,14 +27,17 @@ def tf_idf(t: Onnx, a: Attributes, x: Node) -> Node:
     rows = t.reshape(t.convert(x, S64), (1, *t.shape(x)) if t.rank(x) == 1 else t.shape(x))
     n = t.shape(rows)[1]
     width = bounded(max(a.ngram_indexes) + 1, "a row of counts")
-    columns: list[Node | None] = [None] * width
+    bounded(16 * sum(size * _gaps(a, size, n) for size, _ in grams), "counting n-grams")
+    columns: dict[int, Node] = {}
     for (size, gram), place in zip(grams, a.ngram_indexes, strict=True):
         if a.min_gram_length <= size <= a.max_gram_length:
-            count = _occurrences(t, rows, gram, 0 if size == 1 else a.max_skip_count, n)
-            before = columns[place]
-            columns[place] = count if before is None else t.add(before, count)
-    nothing = t.full((t.shape(rows)[0], 1), 0, F32)
-    made = t.concat([nothing if c is None else c for c in columns], 1)
+            count = _occurrences(t, rows, gram, _gaps(a, size, n), n)
+            columns[place] = t.add(columns[place], count) if place in columns else count
+    parts, end = [], 0
+    for place in sorted(columns):
+        parts += [t.full((t.shape(rows)[0], place - end), 0, F32), columns[place]]
+        end = place + 1
+    made = t.concat([*parts, t.full((t.shape(rows)[0], width - end), 0, F32)], 1)
     if a.mode != "TF":
         weights = [1.0] * width
         for i, place in enumerate(a.ngram_indexes):
@@ -55,13 +58,18 @@ def _grams(a: Attributes) -> list[tuple[int, list[int]]]:
     return made
 
 
-def _occurrences(t: Onnx, rows: Node, gram: list[int], skips: int, n: int) -> Node:
+def _gaps(a: Attributes, size: int, n: int) -> int:
+    """The number of gaps with which n-grams of a size occur in a row of n elements."""
+    if size == 1:
+        return min(n, 1)
+    return max(0, min(int(a.max_skip_count) + 1, (n - 1) // (size - 1)))
+
+
+def _occurrences(t: Onnx, rows: Node, gram: list[int], gaps: int, n: int) -> Node:
     """How often a gram occurs in each row, over all gaps."""
     total = t.full((t.shape(rows)[0], 1), 0, F32)
-    for gap in range(1, min(skips, n) + 2):
+    for gap in range(1, gaps + 1):
         reach = (len(gram) - 1) * gap + 1
-        if reach > n:
-            break
         hit: Node | None = None
         for k, value in enumerate(gram):
             part = t.slice_dim(rows, 1, k * gap, k * gap + n - reach + 1)

@@ -49,7 +49,9 @@ def roi_align(t: Onnx, a: Attributes, x: Node, rois: Node, batch: Node) -> Node:
     real("the scaled regions", *known.ravel().tolist())
     parts = []
     for i in range(n):
-        width, height = known[i, 2] - known[i, 0], known[i, 3] - known[i, 1]
+        left, top, right, bottom = known[i].tolist()
+        width, height = right - left, bottom - top
+        real("the sizes of the regions", width, height)
         if not half:
             width, height = max(width, 1), max(height, 1)
         counts = (max(1, int(np.ceil(height / a.output_height))), max(1, int(np.ceil(width / a.output_width))), half)
@@ -105,8 +107,8 @@ def max_roi_pool(t: Onnx, a: Attributes, x: Node, rois: Node) -> Node:
         image = t.slice_dim(x, 0, int(row[0]), int(row[0]) + 1)
         for i in range(ph):
             for j in range(pw):
-                low, high = (min(max(int(v) + top, 0), h) for v in (np.floor(i * height / ph), np.ceil((i + 1) * height / ph)))
-                first, last = (min(max(int(v) + left, 0), w) for v in (np.floor(j * width / pw), np.ceil((j + 1) * width / pw)))
+                low, high = (min(max(v + top, 0), h) for v in (i * height // ph, -(-(i + 1) * height // ph)))
+                first, last = (min(max(v + left, 0), w) for v in (j * width // pw, -(-(j + 1) * width // pw)))
                 cell = t.slice_dim(t.slice_dim(image, 2, low, max(low, high)), 3, first, max(first, last))
                 empty = high <= low or last <= first
                 found.append(t.full((1, c), 0, t.dtype(x)) if empty else t.max(cell, [2, 3]))

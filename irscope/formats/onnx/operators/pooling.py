@@ -103,12 +103,12 @@ def average_pool(t: Onnx, a: Attributes, x: Node) -> Node:
     lines = []
     for d, have in enumerate(spatial):
         count = t.shape(total)[2 + d]
-        bounded(count * at.size[d] // 8, "the counts of a pooling")
+        bounded(count * at.size[d] // 4, "the counts of a pooling")
         line = np.arange(count)[:, None] * at.strides[d] - at.pads[d][0] + np.arange(at.size[d])[None] * at.dilations[d]
         low, high = (-at.pads[d][0], have + at.pads[d][1]) if a.count_include_pad else (0, have)
         lines.append(((line >= low) & (line < high)).sum(1))
     counts = np.ones(())
-    bounded(prod(t.shape(total)[2:]) // 8, "the counts of a pooling")
+    bounded(prod(t.shape(total)[2:]) // 4, "the counts of a pooling")
     for line in lines:
         counts = counts[..., None] * line
     return t.convert(t.div(total, t.array(np.maximum(counts, 1), t.dtype(total))), t.dtype(x))

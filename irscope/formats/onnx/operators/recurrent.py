@@ -65,6 +65,8 @@ class Cell:
 
 def _activations(a: Attributes, defaults: Sequence[str], directions: int) -> list[list[Function]]:
     """The functions of each direction. Alphas and betas are lists of their own, in the order of the functions that have them."""
+    if directions not in (1, 2):
+        raise TypeFault(f"the weights have {directions} directions, not one or two")
     names = [name.lower() for name in a.activations or [*defaults] * directions]
     if len(names) != len(defaults) * directions or any(name not in FUNCTIONS for name in names):
         raise TypeFault(f"activations {names}: {len(defaults) * directions} of {', '.join(FUNCTIONS)} are needed")

@@ -86,13 +86,13 @@ def taps(a: Attributes, place: float, scale: float) -> list[tuple[int, float]]:
     else:
         weights = [max(0.0, 1 - abs(shrink * (i - part))) for i in range(first, 2 - first)]
     total = sum(weights) if a.antialias else 1.0
-    return [(low + first + k, w / total) for k, w in enumerate(weights)]
+    return [(low + first + k, w / total if total else nan) for k, w in enumerate(weights)]
 
 
 def matrix_of(a: Attributes, line: Line) -> Array:
     """The matrix (have, want) of weights."""
     bounded(line.have * line.want // 8, "the weights of a resize")
-    bounded(int(8 * line.want / min(line.scale, 1.0)) if a.antialias else line.want, "a resize")
+    bounded(int(16 * line.want / min(line.scale, 1.0)) if a.antialias else 16 * line.want, "a resize")
     made = np.zeros((line.have, line.want))
     for i in range(line.want):
         row = taps(a, line.place(i, a.coordinate_transformation_mode), line.scale)
@@ -107,11 +107,11 @@ def matrix_of(a: Attributes, line: Line) -> Array:
 
 def resized(t: Onnx, a: Attributes, x: Node, d: int, line: Line) -> Node:
     """One dimension resized."""
-    bounded(line.want, "a resize")
+    bounded(16 * line.want, "a resize")
     mode = a.coordinate_transformation_mode
     if a.mode == "nearest":
         at = [min(max(nearest(line.place(i, mode), a.nearest_mode), 0), line.have - 1) for i in range(line.want)]
-        return x if at == list(range(line.have)) else t.take(x, t.array(at, S64), d)
+        return x if line.want == line.have and at == list(range(line.have)) else t.take(x, t.array(at, S64), d)
     if a.mode not in ("linear", "cubic", "bilinear"):
         raise TypeFault(f"mode is nearest, linear or cubic, not {a.mode!r}")
     made = matrix_of(a, line)
@@ -159,10 +159,12 @@ def resize(t: Onnx, a: Attributes, x: Node, roi: Node | None, scales: Node | Non
     whole = {d: Line(t.shape(x)[d], lines[d][0], lines[d][1], (box[i], box[n + i]) if box else (0.0, 1.0)) for i, d in enumerate(axes)}
     if any(line.scale <= 0 or (line.have == 0 and line.want) for line in whole.values()):
         raise TypeFault(f"the scales are {[line.scale for line in whole.values()]}")
-    made = x
+    made, mode = x, a.coordinate_transformation_mode
     for d, line in whole.items():
+        if line.want:
+            real("the positions in the operand", line.place(0, mode), line.place(line.want - 1, mode))
         made = resized(t, a, made, d, line)
-    if a.coordinate_transformation_mode == "tf_crop_and_resize":
+    if mode == "tf_crop_and_resize":
         made = _outside(t, a, made, whole)
     return _converted(t, made, x)
 
@@ -172,6 +174,7 @@ def _scaled(have: int, scale: float) -> tuple[int, float]:
     real("the scales", scale)
     if scale <= 0:
         raise TypeFault(f"the scales must be positive, not {scale}")
+    real("the sizes of the result", have * scale)
     return floor(have * scale), scale
 
 

@@ -70,13 +70,13 @@ def split(t: Onnx, a: Attributes, x: Node, given: Node | None) -> Sequence:
     d = t.axis(x, a.axis)
     n = t.shape(x)[d]
     if given is None:
-        parts = [t.slice_dim(x, d, i, i + 1) for i in range(bounded(n, "splitting"))]
+        parts = [t.slice_dim(x, d, i, i + 1) for i in range(bounded(16 * n, "splitting") // 16)]
         return parts if a.keepdims else [t.reshape(p, tuple(s for i, s in enumerate(t.shape(p)) if i != d)) for p in parts]
     sizes = t.ints(given, "the sizes of the parts")
     if t.rank(given) == 0:
         if sizes[0] < 1:
             raise TypeFault(f"parts of {sizes[0]}")
-        sizes = [min(sizes[0], n - i) for i in range(0, bounded(n, "splitting"), sizes[0])]
+        sizes = [min(sizes[0], n - i) for i in range(0, bounded(16 * n, "splitting") // 16, sizes[0])]
     if sum(sizes) != n or any(s < 0 for s in sizes):
         raise TypeFault(f"parts of {sizes} for an axis of {n}")
     return [t.slice_dim(x, d, end - s, end) for end, s in zip(accumulate(sizes), sizes, strict=True)]

@@ -24,11 +24,14 @@ def bitpack(t: Relay, a: Attributes, x: Node) -> Node:
         raise TypeFault(f"axis {axis} is {size}, no multiple of the {dtype.bits} bits of a word")
     shape = t.shape(x)
     wide = t.convert(x, U64 if dtype is U64 else U32)
+    wide_bits = t.dtype(wide).bits
     wide = t.reshape(wide, (*shape[:axis], size // dtype.bits, dtype.bits, *shape[axis + 1 :]))
     spread = [1] * t.rank(wide)
     spread[axis + 1] = dtype.bits
     turn = t.array(np.arange(dtype.bits)[::-1].reshape(spread), t.dtype(wide))
     planes = []
+    if int(a.bits) > wide_bits:
+        raise TypeFault(f"{a.bits} bits do not fit into {wide_bits}")
     for bit in range(int(a.bits)):
         mine = t.binary("and", t.binary("shift-right-logical", wide, t.like(wide, bit)), t.like(wide, 1))
         words = t.sum(t.binary("shift-left", mine, t.broadcast_to(turn, t.shape(mine))), [axis + 1])
@@ -50,6 +53,8 @@ def _lowest_bits(t: Relay, x: Node, bits: int) -> Node:
 def _unpacked(t: Relay, x: Node, axis: int) -> Node:
     """Undo ``bitpack`` along an axis, with the bits in the last one: the numbers (s32)."""
     *shape, bits = t.shape(x)
+    if bits > 31:
+        raise TypeFault(f"{bits} bits do not fit into int32")
     width = t.dtype(x).bits
     wide = t.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :], bits))
     spread = [1] * t.rank(wide)
@@ -65,6 +70,8 @@ def _unpacked(t: Relay, x: Node, axis: int) -> Node:
 
 def _signed(t: Relay, w: Node, bits: int, unipolar: bool) -> Node:
     """In unipolar mode a zero bit of a weight counts as -1."""
+    if bits > 31:
+        raise TypeFault(f"{bits} bits do not fit into int32")
     return t.plus(t.scale(w, 2), -((1 << bits) - 1)) if unipolar else w
 
 

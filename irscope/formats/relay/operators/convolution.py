@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from itertools import product, starmap
 
-from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, shape_text
+from irscope.formats.relay.algebra import Relay, each, paddings, plain_layout, shape_text, steps_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import DType, Kind, Node
 from irscope.ops.attrs import ConvDims, Window
@@ -172,7 +172,7 @@ def dilation2d(t: Relay, a: Attributes, x: Node, w: Node) -> Node:
     n, c, h, width = t.shape(x)
     kh, kw = t.shape(w)[1:]
     oh, ow = ((s - d * (k - 1) - 1) // st + 1 for s, k, d, st in zip((h, width), (kh, kw), dilation, strides, strict=True))
-    if not kh * kw:
+    if not steps_of(kh * kw):
         raise TypeFault(f"the weight has no elements: {shape_text(t.shape(w))}")
 
     def sums(i: int, j: int) -> Node:

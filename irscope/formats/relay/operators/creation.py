@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Any
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, steps_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import F32, S64
@@ -86,6 +86,7 @@ def arange(t: Relay, a: Attributes, *bounds: Node) -> Node:
 @operator("meshgrid(data: tuple; indexing='ij')", kind=INJ)
 def meshgrid(t: Relay, a: Attributes, xs: list[Node]) -> list[Node]:
     """Each vector broadcast over the grid of all."""
+    steps_of(len(xs) ** 2 // 64)  # each of n results has n dimensions
     swap = a.indexing == "xy" and len(xs) > 1
     vectors = [xs[1], xs[0], *xs[2:]] if swap else list(xs)
     shape = tuple(t.shape(v)[0] if t.rank(v) else 1 for v in vectors)

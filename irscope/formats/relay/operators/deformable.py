@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.formats.relay.algebra import Relay, each, paddings
+from irscope.formats.relay.algebra import Relay, each, paddings, steps_of, table_of
 from irscope.formats.relay.convolution_types import deformable
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.image import sampled
@@ -42,11 +42,12 @@ def deformable_conv2d(t: Relay, a: Attributes, x: Node, offset: Node, w: Node) -
         raise TypeFault(f"data has {c} channels, the weight {inner} times {groups}, and the offset {t.shape(offset)[1]} for {taps} places")
     (top, _), (left, _) = paddings(a.padding, 2)
     (sh, sw), (dh, dw) = each(a.strides, 2), each(a.dilation, 2)
+    table_of(taps * max(oh, ow))
     rows = np.arange(oh)[None, :, None] * sh - top + (np.arange(taps) // kw)[:, None, None] * dh
     columns = np.arange(ow)[None, None, :] * sw - left + (np.arange(taps) % kw)[:, None, None] * dw
     parts = []
     moved = t.reshape(offset, (n, bends, taps, 2, oh, ow))
-    for g in range(bends):
+    for g in range(steps_of(bends)):
         mine = t.slice_dim(moved, 1, g, g + 1)
         y = t.add(t.reshape(t.slice_dim(mine, 3, 0, 1), (n, taps, oh, ow)), t.array(rows, t.dtype(offset)))
         z = t.add(t.reshape(t.slice_dim(mine, 3, 1, 2), (n, taps, oh, ow)), t.array(columns, t.dtype(offset)))
@@ -97,6 +98,7 @@ def correlation(t: Relay, a: Attributes, x: Node, y: Node) -> Node:
 
     def part(image: Node, dy: int, dx: int) -> Node:
         return t.slice_dim(t.slice_dim(image, 2, far + dy, far + dy + reach[0]), 3, far + dx, far + dx + reach[1])
+    steps_of((2 * radius + 1) ** 2)
     first, found = part(x, 0, 0), []
     window = Window.make((1, 1, k, k), (1, 1, stride, stride))
     for dy in range(-radius, radius + 1):

@@ -65,7 +65,7 @@ def expand_dims(t: Relay, a: Attributes, x: Node, axis: Node) -> Node:
     """``expand_dims`` at an operand."""
     shape = t.shape(x)
     place = t.axis(len(shape) + 1, t.single(axis, "axis"))
-    return t.reshape(x, (*shape[:place], *new_axes(a.num_newaxis), *shape[place:]))
+    return t.reshape(x, (*shape[:place], *new_axes(a.num_newaxis, len(shape)), *shape[place:]))
 
 
 @operator("dyn.squeeze(data, axes; axis=None)", kind=INJ, values=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, floor, isfinite
 
 from irscope.formats.relay.algebra import Relay, each, shape_text, table_of
 from irscope.formats.relay.operators import Attributes, operator
@@ -118,7 +118,7 @@ def resized(t: Relay, x: Node, d: int, places: Sequence[float], want: int, how: 
             if how.exclude:
                 taps = [(p, w if 0 <= p < have else 0.0) for p, w in taps]
                 total = sum(w for _, w in taps)
-                taps = [(p, w / total) for p, w in taps]
+                taps = [(p, w / total) for p, w in taps] if total else taps
         for p, weight in taps:
             matrix[min(max(p, 0), have - 1), i] += weight
     return product_along(t, x, d, t.array(matrix, t.dtype(x)))
@@ -149,12 +149,14 @@ def resize_to(t: Relay, a: Attributes, x: Node, sizes: Sequence[int], how: Resam
         x = t.convert(x, F32)
     inside: list[tuple[int, list[bool]]] = []
     for i, size in enumerate(sizes):
-        have, want = t.shape(x)[2 + i], table_of(size)
+        have, want = t.shape(x)[2 + i], table_of(64 * size) // 64
         if want < 0:
             raise TypeFault(f"sizes are not negative, got {want}")
         if want and not have:
             raise TypeFault(f"an image without pixels has none to resize: {shape_text(t.shape(x))}")
         places = [source(k, have, want, how.mode, how.box(i, n)) for k in range(want)]
+        if not all(map(isfinite, places)):
+            raise TypeFault("a place in the image is not finite")
         inside.append((2 + i, [0 <= p <= have - 1 for p in places]))
         x = resized(t, x, 2 + i, places, want, how)
     if how.mode == "tf_crop_and_resize":
@@ -268,7 +270,7 @@ def affine_grid(t: Relay, a: Attributes, theta: Node) -> Node:
     """The grid of source positions of an affine map (N, 2, 3), from -1 to 1."""
     h, w = each(a.target_shape, 2)
     n = t.shape(theta)[0]
-    table_of(max(h, 1) * max(w, 1))
+    table_of(4 * max(h, 1) * max(w, 1))
     rows = np.linspace(-1, 1, h) if h > 1 else np.zeros(1)
     columns = np.linspace(-1, 1, w) if w > 1 else np.zeros(1)
     base = np.stack([np.broadcast_to(columns, (h, w)), np.broadcast_to(rows[:, None], (h, w)), np.ones((h, w))]).reshape(3, h * w)

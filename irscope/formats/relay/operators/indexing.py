@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.formats.relay.algebra import Relay, shape_text
+from irscope.formats.relay.algebra import Relay, shape_text, steps_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import S32, S64
@@ -153,6 +153,8 @@ def scatter_nd(t: Relay, a: Attributes, x: Node, indices: Node, updates: Node) -
         raise TypeFault(f"mode {a.mode!r} is not one of {', '.join(COMBINE)}")
     places = t.shape(indices)
     n, rest = places[0], places[1:]
+    if n > t.rank(x):
+        raise TypeFault(f"index vectors of {n} for data of {shape_text(t.shape(x))}")
     starts = t.transpose(t.convert(indices, S64), [*range(1, len(places)), 0])
     window = range(len(rest), t.rank(updates))
     return t.scatter(x, starts, updates, COMBINE[a.mode], window_dims=window, inserted=range(n))
@@ -197,6 +199,7 @@ def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
     if low > high or low <= -rows or high >= columns or t.rank(diagonal) != len(lead) + 1 + banded:
         raise TypeFault(f"diagonals {low} to {high} of {shape_text(shape)} are not {shape_text(t.shape(diagonal))}")
     width = t.shape(diagonal)[-1]
+    steps_of(high + 1 - low)
     for k in range(low, high + 1):
         row = diagonal
         if banded:
@@ -219,6 +222,8 @@ def matrix_set_diag(t: Relay, a: Attributes, x: Node, diagonal: Node) -> Node:
 def unravel_index(t: Relay, a: Attributes, x: Node, shape: Node) -> Node:
     """Flat indices as coordinates, one row per dimension."""
     sizes = t.ints(shape, "the shape")
+    if not sizes:
+        raise TypeFault("the shape has no dimension")
     rows, flat = [], x
     for n in reversed(sizes):
         rows.append(t.reshape(t.binary("remainder", flat, t.like(flat, n)), (1, *t.shape(x))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor, sqrt
 
-from irscope.formats.relay.algebra import Relay, shape_text
+from irscope.formats.relay.algebra import Relay, shape_text, steps_of, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.suppression import Candidates, best_first, columns, rows, survivors, to_front
 from irscope.graph import Node
@@ -53,6 +53,10 @@ def multibox_transform_loc(t: Relay, a: Attributes, prob: Node, loc: Node, ancho
     return [t.select(t.reshape(real, (b, n, 1)), moved, t.like(moved, -1)), count]
 
 
+SMALLEST, LARGEST = 1e-6, 1e6
+"""The range of the scales and ratios of anchors."""
+
+
 def anchors(a: Attributes) -> list[tuple[float, float, float, float]]:
     """The boxes around the first pixel, one for each ratio and scale (Faster R-CNN's)."""
     base, found = float(a.feature_stride), []
@@ -71,11 +75,12 @@ def proposal(t: Relay, a: Attributes, prob: Node, moved_by: Node, info: Node) ->
     """The best boxes as (batch, box), repeated in order where there are fewer than requested."""
     b, twice, height, width = t.shape(prob)
     k = len(a.scales) * len(a.ratios)
-    if not k or min(a.ratios) <= 0:
-        raise TypeFault(f"scales and positive ratios are needed, got {shape_text(a.scales)} and {shape_text(a.ratios)}")
+    if not k or not all(SMALLEST <= v <= LARGEST for v in (*a.scales, *a.ratios)):
+        wanted = f"scales and ratios from {SMALLEST} to {LARGEST} are needed"
+        raise TypeFault(f"{wanted}, got {shape_text(a.scales)} and {shape_text(a.ratios)}")
     if twice != 2 * k:
         raise TypeFault(f"cls_prob has {twice} channels, {k} anchors take {2 * k}")
-    n, post = height * width * k, int(a.rpn_post_nms_top_n)
+    n, post = table_of(8 * height * width * steps_of(k)) // 8, int(a.rpn_post_nms_top_n)
     boxes, score = _predicted(t, a, prob, moved_by, info, k)
     pre = min(int(a.rpn_pre_nms_top_n), n) if int(a.rpn_pre_nms_top_n) > 0 else n
     everything = t.compare("EQ", t.iota((b, n), 1, S32), t.iota((b, n), 1, S32))

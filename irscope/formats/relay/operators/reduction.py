@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, steps_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import PRED, S32
@@ -108,10 +108,12 @@ def einsum(t: Relay, a: Attributes, xs: list[Node]) -> Node:
                 raise TypeFault(f"axis {c} is {sizes[c]} and {n}")
     if any(c not in sizes for c in right):
         raise TypeFault(f"the result {right} names axes that no term of {left} has")
+    steps_of(len(xs) + len(sizes))
+    last = {c: i for i, term in enumerate(terms) for c in term} | dict.fromkeys(right, len(terms))
     whole, letters = _diagonal(t, xs[0], terms[0])
     for i in range(1, len(xs)):
         y, theirs = _diagonal(t, xs[i], terms[i])
-        wanted = set(right).union(*terms[i + 1 :]) if terms[i + 1 :] else set(right)
+        wanted = {c for c in (*letters, *theirs) if last[c] > i}
         whole, letters = _product(t, whole, letters, y, theirs, wanted)
     gone = [i for i, c in enumerate(letters) if c not in right]
     whole = t.sum(whole, gone)

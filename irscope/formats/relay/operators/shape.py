@@ -153,17 +153,17 @@ def expand_dims(t: Relay, a: Attributes, x: Node) -> Node:
     axis = a.axis if a.axis >= 0 else a.axis + len(shape) + 1
     if not 0 <= axis <= len(shape):
         raise TypeFault(f"axis {a.axis} is out of range for {len(shape)} dimensions")
-    return t.reshape(x, (*shape[:axis], *new_axes(a.num_newaxis), *shape[axis:]))
+    return t.reshape(x, (*shape[:axis], *new_axes(a.num_newaxis, len(shape)), *shape[axis:]))
 
 
 MOST_AXES = 1024
-"""More new dimensions are a mistake."""
+"""More dimensions are a mistake."""
 
 
-def new_axes(count: int) -> tuple[int, ...]:
-    """The sizes of new dimensions. Raises TypeFault for a negative number of them, and for more than MOST_AXES."""
-    if not 0 <= count <= MOST_AXES:
-        raise TypeFault(f"num_newaxis is from 0 to {MOST_AXES}, got {count}")
+def new_axes(count: int, rank: int) -> tuple[int, ...]:
+    """The sizes of new dimensions. Raises TypeFault for a negative number of them, and where there are more than MOST_AXES with the old."""
+    if count < 0 or count + rank > MOST_AXES:
+        raise TypeFault(f"num_newaxis is from 0 to {max(0, MOST_AXES - rank)} for {rank} dimensions, got {count}")
     return (1,) * count
 
 

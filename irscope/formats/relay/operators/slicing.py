@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from irscope.formats.relay.algebra import Relay, shape_text, table_of
+from irscope.formats.relay.algebra import Relay, shape_text, steps_of, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Kind, Node
 from irscope.graph.dtypes import PRED, S64
+from irscope.lazy import np
 from irscope.ops.faults import TypeFault
 
 INJ = Kind.INJECTIVE
@@ -23,9 +24,9 @@ def split(t: Relay, a: Attributes, x: Node) -> list[Node]:
         cuts = [0, *(int(c) for c in a.indices_or_sections), n]
     else:
         parts = int(a.indices_or_sections)
-        if parts < 1 or n % parts:
+        if steps_of(parts) < 1 or n % parts:
             raise TypeFault(f"axis {axis} is {n}, which {parts} parts do not divide")
-        cuts = [n // parts * i for i in range(table_of(parts) + 1)]
+        cuts = [n // parts * i for i in range(parts + 1)]
     return [t.slice_dim(x, axis, low, max(low, high)) for low, high in pairwise(cuts)]
 
 
@@ -136,16 +137,15 @@ def mirrored(t: Relay, x: Node, widths: list[tuple[int, ...]], mode: str) -> Nod
         n = t.shape(x)[d]
         if not n:
             raise TypeFault(f"axis {d} has no elements to repeat")
-        at = []
         table_of(low + n + high)
-        for k in range(-low, n + high):
-            if mode == "edge":
-                at.append(min(max(k, 0), n - 1))
-            elif mode == "reflect":
-                period = max(1, 2 * (n - 1))
-                at.append(min(k % period, period - k % period))
-            else:
-                at.append(min(k % (2 * n), 2 * n - 1 - k % (2 * n)))
+        at = np.arange(-low, n + high)
+        if mode == "edge":
+            at = np.clip(at, 0, n - 1)
+        elif mode == "reflect":
+            period = max(1, 2 * (n - 1))
+            at = np.minimum(at % period, period - at % period)
+        else:
+            at = np.minimum(at % (2 * n), 2 * n - 1 - at % (2 * n))
         x = t.take(x, t.array(at, S64), d)
     return x
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from irscope.formats.relay.algebra import Relay, each
+from irscope.formats.relay.algebra import Relay, each, steps_of, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.formats.relay.operators.dense import product
 from irscope.formats.relay.operators.indexing import sparse_to_dense
@@ -43,7 +43,7 @@ def dense_of(t: Relay, data: Node, indices: Node, indptr: Node, columns: int) ->
         base = t.full((rows, columns), 0, t.dtype(data))
         return t.scatter(base, starts, data, "add", inserted=(0, 1))
     _, tall, wide = stored
-    if columns % wide:
+    if not wide or columns % wide:
         raise TypeFault(f"{columns} columns are not whole blocks of {wide}")
     base = t.full((rows, columns // wide, tall, wide), 0, t.dtype(data))
     whole = t.scatter(base, starts, data, "add", window_dims=(1, 2), inserted=(0, 1))
@@ -102,6 +102,7 @@ def sparse_reshape(t: Relay, a: Attributes, indices: Node, before: Node, after: 
     dtype = t.dtype(indices)
     places = indices if t.rank(indices) == 2 else t.reshape(indices, (prod(t.shape(indices)), 1))
     count, old = t.shape(places)
+    steps_of(old + t.shape(after)[0])
     new = t.shape(after)[0]
     sizes = [t.reshape(t.slice_dim(t.convert(before, dtype), 0, i, i + 1), ()) for i in range(old)]
     flat, step = t.full((count,), 0, dtype), t.array(1, dtype)
@@ -137,9 +138,9 @@ def sparse_fill_empty_rows(t: Relay, a: Attributes, indices: Node, values: Node,
     if known is None:
         raise TypeFault("how many rows are empty depends on data: irscope compiles programs whose sizes are known")
     sizes = t.ints(shape, "the dense shape")
-    if len(sizes) != known.shape[1]:
+    if not sizes or len(sizes) != known.shape[1]:
         raise TypeFault(f"places of {known.shape[1]} numbers in a shape of {len(sizes)}")
-    rows = sizes[0]
+    rows = table_of(sizes[0])
     empty = np.setdiff1d(np.arange(rows), known[:, 0])
     added = np.zeros((len(empty), known.shape[1]), np.int64)
     added[:, 0] = empty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, table_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Node
 from irscope.graph.dtypes import S64
@@ -34,6 +34,7 @@ def stft(t: Relay, a: Attributes, x: Node, window: Node) -> Node:
     count = (t.shape(signal)[1] - length) // hop + 1
     if count <= 0:
         raise TypeFault(f"the signal has {t.shape(signal)[1]} samples, a window {length}")
+    table_of(max(count, frequencies) * wide)
     places = np.arange(count)[:, None] * hop + np.arange(wide)
     frames = t.mul(t.take(signal, t.array(places, S64), 1), window)  # batch, windows, samples
     turn = 2 * np.pi * np.arange(frequencies)[:, None] * np.arange(wide) / wide

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from irscope.formats.relay.algebra import Relay
+from irscope.formats.relay.algebra import Relay, steps_of
 from irscope.formats.relay.operators import Attributes, operator
 from irscope.graph import Node
 from irscope.graph.dtypes import F32, S32, S64
@@ -86,6 +86,7 @@ def overlap_of_corners(t: Tensors, a: Sequence[Node], b: Sequence[Node]) -> Node
 def columns(t: Relay, x: Node) -> list[Node]:
     """The slices along the last axis."""
     *lead, n = t.shape(x)
+    steps_of(n)
     return [t.reshape(t.slice_dim(x, len(lead), i, i + 1), tuple(lead)) for i in range(n)]
 
 

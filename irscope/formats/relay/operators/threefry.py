@@ -87,6 +87,8 @@ def generated(t: Relay, key: Node, count: int) -> tuple[Node, Node]:
     """The key after ``count`` numbers, and the numbers."""
     if t.shape(key) != (10,) or t.dtype(key) is not U64:
         raise TypeFault(f"a key is Tensor[(10), uint64], got {t.type(key)}")
+    if not 1 <= count < 1 << 63:
+        raise TypeFault(f"from 1 to 2^63 - 1 random numbers are drawn at once, not {count}")
     old, zero = words(t, key), _word(t, 0)
     # Where the counter would overflow, the path grows by a bit; where that is full too, the cipher derives a new key.
     room = t.compare("LT", old[7], _word(t, (1 << 64) - 1 - count))

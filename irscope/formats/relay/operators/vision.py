@@ -23,7 +23,7 @@ def yolo_reorg(t: Relay, a: Attributes, x: Node) -> Node:
     if not out or h % s or w % s:
         raise TypeFault(f"planes of {h} x {w} and {c} channels have no blocks of {s}")
     # Element (b, k, i, j) of the result reads the input as (out, h*s, w*s) planes: darknet's index arithmetic.
-    table_of(c * h * w)
+    table_of(8 * c * h * w)
     k, i, j = np.meshgrid(np.arange(c), np.arange(h), np.arange(w), indexing="ij")
     plane, offset = k % out, k // out
     column, row = j * s + offset % s, i * s + offset // s
@@ -41,7 +41,7 @@ def multibox_prior(t: Relay, a: Attributes, x: Node) -> Node:
     if not sizes or not h * w or min(ratios, default=1) <= 0 or len(a.steps) != 2 or len(a.offsets) != 2:
         told = ", ".join(f"{name} {shape_text(v)}" for name, v in vars(a).items() if isinstance(v, list))
         raise TypeFault(f"sizes, positive ratios, two steps, two offsets and pixels are needed, got {shape_text(t.shape(x))}, {told}")
-    table_of(h * w * 4 * (len(sizes) + len(ratios)))
+    table_of(8 * h * w * 4 * (len(sizes) + len(ratios)))
     steps = [1.0 / n if s <= 0 else float(s) for s, n in zip(a.steps, (h, w), strict=True)]
     shapes = [(s * h / w / 2, s / 2) for s in sizes] + [
         (sizes[0] * h / w * sqrt(r) / 2, sizes[0] / sqrt(r) / 2) for r in ratios[1:]

@@ -115,11 +115,13 @@ def _over_tiles(t: Relay, a: Attributes, x: Node, w: Node, n: int, depth: int) -
     # (N, C, [D,] tiles and elements of each axis in turn)
     for number, count in enumerate(tiles):
         axis = first + 2 * number
-        places = np.arange(table_of(count))[:, None] * tile + np.arange(alpha)
+        table_of(count * alpha)
+        places = np.arange(count)[:, None] * tile + np.arange(alpha)
         x = t.take(x, t.array(places, S64), axis)
         x = _along(t, x, b_matrix, axis + 1)
     if depth:
-        places = np.arange(table_of(out[0]))[:, None] + np.arange(depth)
+        table_of(out[0] * depth)
+        places = np.arange(out[0])[:, None] + np.arange(depth)
         x = t.take(x, t.array(places, S64), 2)  # N, C, out, D, ...
     spaces = len(axes)
     behind = 4 if depth else 2

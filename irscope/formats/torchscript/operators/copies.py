@@ -19,7 +19,7 @@ from irscope.graph import Node
 from irscope.graph.dtypes import PRED, S64
 from irscope.ops.checked import at_least
 from irscope.ops.faults import TypeFault
-from irscope.source.budget import require_nodes
+from irscope.source.budget import NODES, require_nodes
 
 
 def _copying(schema: str, function: Callable[..., Any]) -> None:
@@ -133,10 +133,15 @@ def cartesian_prod(t: Torch, xs: list[Node]) -> Node:
     return t.concat([t.reshape(t.broadcast_to(x, lengths), (prod(lengths), 1)) for x in columns], 1)
 
 
+MOST_CHOSEN = 32
+"""So many of twice as many have more combinations than a program may have elements."""
+
+
 @operator("combinations(Tensor self, int r=2, bool with_replacement=False)")
 def combinations(t: Torch, x: Node, r: int, again: bool) -> Node:
     n = t.shape_of(x, 1, 1)[0] + (at_least(0, "r", r) - 1) * again
-    require_nodes(comb(max(n, 0), r) * r, "combinations", of="elements")
+    many = 0 <= r <= n and min(r, n - r) >= MOST_CHOSEN  # more than 2**MOST_CHOSEN, which are not counted
+    require_nodes(NODES + 1 if many else comb(max(n, 0), r) * r, "combinations", of="elements")
     if r == 0 or r > n or not t.shape(x)[0]:  # itertools takes memory for r places even where there are none
         return t.full((0,) if r == 0 else (0, r), 0, t.dtype(x))
     places = list((chosen_again if again else chosen)(range(t.shape(x)[0]), r))

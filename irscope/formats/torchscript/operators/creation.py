@@ -17,6 +17,7 @@ from irscope.graph.dtypes import F32, F64, S64
 from irscope.lazy import np
 from irscope.ops.checked import at_least, nonzero, real, table
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import require_nodes
 
 OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 TYPED = "ScalarType? dtype=None, Device? device=None"
@@ -88,6 +89,10 @@ def range_(t: Torch, start: Any, end: Any, *, step: Any = 1, dtype: int | None) 
     return t.convert(t.plus(t.scale(t.iota((n,), 0, F64), step), start), kind)
 
 
+MOST_VALUES = 1 << 25
+"""The most values of linspace, which are computed while a program is read."""
+
+
 @operator(f"linspace(Scalar start, Scalar end, int steps, {OPTIONS})")
 def linspace(t: Torch, start: Any, end: Any, n: int, *, dtype: int | None) -> Node:
     if isinstance(start, Scalar) or isinstance(end, Scalar):
@@ -101,7 +106,10 @@ def linspace(t: Torch, start: Any, end: Any, n: int, *, dtype: int | None) -> No
         start, end = int(start), int(end)
     step = (end - start) / (n - 1) if n > 1 else 0.0
     # As torch: from the left for the first half, from the right for the second, so that both ends are exact; one number is the start.
-    values = [start + step * i if i < n // 2 else end - step * (n - 1 - i) for i in range(n)] if n != 1 else [start]
+    require_nodes(n, "linspace", MOST_VALUES, "values")
+    left, right = np.arange(n // 2), np.arange(n - 1 - n // 2, -1, -1)
+    with np.errstate(all="ignore"):
+        values = np.concatenate([start + step * left, end - step * right]) if n != 1 else np.asarray([start])
     return t.array(np.asarray(values, np.float64), kind)
 
 

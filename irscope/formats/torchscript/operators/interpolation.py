@@ -16,6 +16,7 @@ from irscope.graph.dtypes import S32, S64, U8
 from irscope.lazy import Array, np
 from irscope.ops.checked import at_least, in_step, real, table
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import require_nodes
 
 NAMES = {"nearest": ("nearest", (1, 2, 3)), "nearest_exact": ("exact", (1, 2, 3)), "linear": ("linear", (1,)),
          "bilinear": ("linear", (2,)),
@@ -48,6 +49,7 @@ def _step(have: int, want: int, scale: float | None) -> float:
 def nearest(have: int, want: int, exact: bool, scale: float | None) -> list[int]:
     """The index of the input element that each result element copies."""
     table("the places of a resized dimension", want)
+    require_nodes(want, "a resized dimension", of="places")
     factor = np.float32(_step(have, want, scale))
     return [min(floor((i + (0.5 if exact else 0.0)) * factor), have - 1) for i in range(want)]
 
@@ -108,11 +110,16 @@ def band(have: int, want: int, mode: str, align: bool, scale: float | None) -> A
     return matrix
 
 
+MOST_FILTERED = 1 << 17
+"""The most places along a resized dimension, of which each has weights."""
+
+
 def _filtered_band(have: int, want: int, mode: str, align: bool, scale: float | None) -> Array:
     """The weights of a filter as wide as the coarser of the two grids requires (ATen's _compute_indices_min_size_weights_aa)."""
     step = ((have - 1) / (want - 1) if want > 1 else 0.0) if align else _step(have, want, scale)
     stretch = max(step, 1.0)
     reach = SUPPORTS[mode] * stretch
+    require_nodes(want, "a resized dimension", MOST_FILTERED, "places")
     matrix = np.zeros((have, want))
     for i in range(want):
         centre = step * (i + 0.5)
@@ -229,6 +236,7 @@ def mirror(n: int, low: int, high: int, mode: str) -> list[int]:
     if n < 1 or (mode == "reflect" and max(low, high) >= n) or n + low + high < 0:
         raise TypeFault(f"padding of {low} and {high} does not fit {n} elements in the mode {mode!r}")
     table("the padded dimension", max(0, n + low + high))
+    require_nodes(n + low + high, "a padded dimension", of="places")
     at = []
     for k in range(-low, n + high):
         match mode:
@@ -253,6 +261,10 @@ def replication(t: Torch, x: Node, pads: list[int]) -> Node:
     return _mirrored(t, x, pads, "replicate")
 
 
+MOST_PLACES = 1 << 13
+"""The most places of a kernel that are written as a slice each."""
+
+
 @operator("im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride)")
 def im2col(t: Torch, x: Node, kernel: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Node:
     """torch.nn.Unfold: windows as columns."""
@@ -265,6 +277,7 @@ def im2col(t: Torch, x: Node, kernel: list[int], dilation: list[int], padding: l
     kernel, dilation, stride = (list(each(v, 2)) for v in (kernel, dilation, stride))
     rows = zip((h, w), dilation, kernel, stride, strict=True)
     oh, ow = ((s - d * (k - 1) - 1) // at_least(1, "a stride", st) + 1 for s, d, k, st in rows)
+    require_nodes(kernel[0] * kernel[1], "im2col", MOST_PLACES, "places of its kernel")
     parts = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):
@@ -295,6 +308,7 @@ def col2im(t: Torch, x: Node, size: list[int], kernel: list[int], dilation: list
         a, b = i * dilation[0], j * dilation[1]
         high = [0, 0, h - a - ((oh - 1) * stride[0] + 1), w - b - ((ow - 1) * stride[1] + 1)]
         return t.pad(part, zero, [0, 0, a, b], high, [0, 0, stride[0] - 1, stride[1] - 1])
+    require_nodes(kernel[0] * kernel[1], "col2im", MOST_PLACES, "places of its kernel")
     total = reduce(t.add, starmap(spread, product(range(kernel[0]), range(kernel[1]))))
     y = t.slice(total, [0, 0, padding[0], padding[1]], [n, c, h - padding[0], w - padding[1]])
     return t.reshape(y, t.shape(y)[1:]) if single else y

@@ -10,8 +10,9 @@ from irscope.formats.torchscript.strides import Strided
 from irscope.formats.torchscript.torch import Torch
 from irscope.graph import Node, TensorType
 from irscope.graph.dtypes import S64
-from irscope.ops.checked import table
+from irscope.ops.checked import at_least, table
 from irscope.ops.faults import TypeFault
+from irscope.source.budget import require_nodes
 
 
 def within(diagonal: int, rows: int, columns: int) -> int:
@@ -130,7 +131,8 @@ def block_diag(t: Torch, tensors: list[Node]) -> Node:
 def vander(t: Torch, x: Node, n: int | None, increasing: bool = True) -> Node:
     x = x if t.rank(x) else t.reshape(x, (1,))
     count = t.shape(x)[-1] if n is None else n
-    table("the powers", count)
+    table("the powers", at_least(0, "N", count))
+    require_nodes(count, "vander", of="powers")
     powers = list(range(count)) if increasing else list(reversed(range(count)))
     type_: TensorType = t.type(x)
     base = t.unsqueeze(x, -1)
