@@ -46,8 +46,12 @@ def strict_json(value: object, **style: Any) -> str:
         return json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), **style)
 
 
+MAX_BITS = 2048
+"""The largest integer of a table: Python prints none of more than 4,300 digits, as messages do."""
+
+
 def toml_table(text: str) -> dict[str, Any]:
-    """The table of a TOML text. Raises ValueError for another text, for one that is nested too deeply, and for integers beyond 64 bits."""
+    """The table of a TOML text. Raises ValueError for another text, for one that is nested too deeply, and for giant integers."""
     try:
         found = tomllib.loads(text)
     except RecursionError:
@@ -58,8 +62,8 @@ def toml_table(text: str) -> dict[str, Any]:
             todo += value.values()
         elif isinstance(value, list):
             todo += value
-        elif isinstance(value, int) and not -1 << 63 <= value < 1 << 63:
-            raise ValueError("an integer has more than 64 bits")
+        elif isinstance(value, int) and value.bit_length() > MAX_BITS:
+            raise ValueError(f"an integer has more than {MAX_BITS} bits")
     return found
 
 

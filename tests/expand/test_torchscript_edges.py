@@ -82,7 +82,7 @@ VALUES: list[tuple[str, tuple[Any, ...], list[Any]]] = [
     ("bucketize(x, y, False, True)", (f32(NAN, 2, 5), f32(1, 2, 3)), [[3, 2, 3]]),
     ("cummax(x, 0) -> 2", (f32(1, NAN, 3, NAN, 2),), [[1, NAN, NAN, NAN, NAN], [0, 1, 1, 3, 3]]),
     ("cummin(x, 0) -> 2", (f32(1, NAN, 0),), [[1, NAN, NAN], [0, 1, 1]]),
-    ("triu_indices(2, 3, 100000000000000000000)", (), [np.zeros((2, 0))]),
+    ("triu_indices(2, 3, 4611686018427387904)", (), [np.zeros((2, 0))]),
     ("tril_indices(2, 1, -7)", (), [np.zeros((2, 0))]),
 ]
 
@@ -123,7 +123,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("tril_indices(0, 1099511627776)", (), "more than 268,435,456 elements"),
     ("replication_pad1d(x, [1099511627776, 0])", (X,), "more than 268,435,456 elements"),
     ("linspace(0, 1, 1099511627776)", (), "more than 268,435,456 elements"),
-    (f"arange({10 ** 299})", (), "more than 2"), (f"linspace(0, {10 ** 400}, 3, 4)", (), "no overload of aten::linspace"),
+    (f"arange({2 ** 62})", (), "no memory holds it"), (f"linspace(0, {10 ** 400}, 3, 4)", (), "no overload of aten::linspace"),
 ]
 
 

@@ -41,7 +41,7 @@ def test_garbage_of_many_pauses_is_collected(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(collector, "SHARE", 0.0)
     collector._count.start()
     most = 0
-    for _ in range(30):
+    for _ in range(12):
         with collector_paused():
             build(5_000)
         most = max(most, len(gc.get_objects()) - collector._count.kept)

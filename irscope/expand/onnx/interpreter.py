@@ -29,7 +29,7 @@ from irscope.ops.faults import TypeFault
 from irscope.source import UserError, did_you_mean
 from irscope.source.budget import require_nodes
 
-MAX_RUN = 1 << 19
+MAX_RUN = 1 << 18
 """A model runs no more nodes, with those of functions and bodies counted at each call. They take about 4 s."""
 Seen = Callable[[Node, Any], None]
 
