@@ -34,7 +34,8 @@ class Site:
     def number(self, value: float, type: TensorType) -> Node:
         """A splat of a number in a shape; an integer beyond its type wraps, as sums and products do."""
         scalar = TensorType(type.dtype, ())
-        literal = Literal.of(np.asarray(int(value) if type.dtype.is_integer else value).astype(type.dtype.numpy()), scalar)
+        array = np.asarray(int(value) % (1 << 64), np.uint64) if type.dtype.is_integer else np.asarray(value)
+        literal = Literal.of(array.astype(type.dtype.numpy()), scalar)
         one = self.op(hlo.constant, type=scalar, attrs={"literal": literal})
         return one if not type.shape else self.op(hlo.broadcast, one, type=type, attrs={"dimensions": ()})
 

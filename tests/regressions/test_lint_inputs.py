@@ -172,3 +172,16 @@ def test_integers_of_settings_have_a_limit(tmp_path: Path) -> None:
         read_config(str(settings))
     with pytest.raises(irscope.UserError, match="more than 2048 bits"):
         machine_named(str(machine))
+
+
+def test_a_count_beyond_64_bits_wraps_like_its_type() -> None:
+    text = """HloModule m
+a { x = s32[] parameter(0)
+ y = s32[] parameter(1)
+ ROOT s = s32[] add(x, y) }
+ENTRY e { p = s32[] parameter(0)
+ z = s32[] constant(0)
+ b = s32[4294967296,4294967296,3] broadcast(p), dimensions={}
+ ROOT r = s32[3] reduce(b, z), dimensions={0,1}, to_apply=a }
+"""
+    lint_module(irscope.load(text, format="hlo").module())

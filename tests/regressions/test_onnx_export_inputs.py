@@ -4,6 +4,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import irscope
@@ -15,8 +16,7 @@ from irscope.graph import Builder, Graph, TensorType
 from irscope.graph.dtypes import F32, F64, S64
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
-
-onnx = pytest.importorskip("onnx")
+from tests.effort import within
 
 
 def expand(name: str, shape: tuple[int, ...], *values: object, **attributes: object) -> list[object]:
@@ -67,3 +67,13 @@ def test_functions_that_double_are_refused(tmp_path: Path) -> None:
 def test_statements_that_fx_does_not_write_are_faults(statement: str) -> None:
     text = f'class GraphModule(torch.nn.Module):\n    def forward(self, x: "f32[3]"):\n        {statement}\n        return (x,)\n'
     assert irscope.load(text, format="export").findings
+
+
+@pytest.mark.parametrize("text", [
+    '    def forward(self, x: "f32[2]"):\n        # ' + "File: a:1 " * 4500 + "\n" + "".join(f"        y{i} = torch.ops.aten.relu.default(x)\n" for i in range(300)),
+    '    def forward(self, x: "f32[2]"):\n        y = "' + '\\"' * 40_000 + "\n        return (x,)\n"], ids=["comments", "a string without end"])
+def test_long_lines_of_fx_are_read_in_one_pass(text: str) -> None:
+    with within(3):
+        module = irscope.load("class GraphModule(torch.nn.Module):\n" + text, format="export").module()
+        for node in module.main().nodes:
+            module.call_stack(node)

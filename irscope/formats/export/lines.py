@@ -11,7 +11,8 @@ PREFIX = re.compile(r"[VIWEF]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ \S+\] (?:\[[^\]\n]*\]
 """What torch's logger writes before each line: ``V1122 13:54:15.980000 12 a/b.py:34] [0/0] [__graph_code] ``."""
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 OPENING, CLOSING = "([{", ")]}"
-TOKEN = re.compile(r"#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]")
+TOKEN = re.compile(r"#[^\n]*|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|[()\[\]{}]")
+"""A comment, a string (to the end of the line where nothing closes it), or a bracket."""
 MOST_JOINED = 20_000
 """The maximal number of lines of one statement: a graph of so many inputs may state each on a line."""
 

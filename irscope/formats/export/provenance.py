@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from irscope.graph import SourceLine
 
 FILE = re.compile(r"File: (?P<file>.+?):(?P<line>\d{1,9})(?: in (?P<function>[^,\n]+))?(?:, code: |$)")
 FARTHEST = 200_000
 """In characters: how far above a statement its comment is searched for."""
+LONGEST = 4096
+"""Characters of a comment in which the place is searched for."""
+
+
+@lru_cache(maxsize=4096)
+def _place_in(comment: str) -> SourceLine | None:
+    """The place that a comment names: ``# File: net.py:12 in forward, code: y = x + 1``."""
+    found = FILE.search(comment)
+    return SourceLine(found["file"], int(found["line"]), 0, found["function"] or "") if found is not None else None
 
 
 class TextProvenance:
@@ -34,8 +44,8 @@ class TextProvenance:
             line = text[begin:end]
             bare = line.lstrip()
             if "# " in line and ("# File: " in line or "# No stacktrace" in line or bare.startswith("#")):
-                found = FILE.search(line)
-                return (SourceLine(found["file"], int(found["line"]), 0, found["function"] or ""),) if found is not None else ()
+                found = _place_in(line[:LONGEST])
+                return (found,) if found is not None else ()
             if bare.startswith(("def ", "class ", "graph(")):
                 return ()
             end = begin - 1

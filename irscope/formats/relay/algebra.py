@@ -16,6 +16,8 @@ from irscope.ops.tensors import Shape, Tensors
 AXIS = re.compile(r"(\d*)([A-Za-z])")
 MAX_KNOWN = 4096
 """Constants with more elements than this are not computed while types are inferred."""
+MAX_RANK = 64
+"""The most dimensions of an array of numpy."""
 
 
 class Relay(Tensors):
@@ -81,7 +83,7 @@ class Relay(Tensors):
         values = [self._known[o] for o in node.operands]
         if node.op.reference is None or node.bodies or node.op.name == "parameter" or any(v is None for v in values):
             return None
-        if not isinstance(node.type, TensorType) or node.type.elements > MAX_KNOWN:
+        if not isinstance(node.type, TensorType) or node.type.elements > MAX_KNOWN or node.type.rank > MAX_RANK:
             return None
         return np.asarray(node.op.reference(None, node, *values))
 
