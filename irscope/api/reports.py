@@ -80,8 +80,11 @@ def report_of(what: Source) -> MemoryReport | None:
     elif name == STDIN or not os.path.isfile(name):
         return None
     else:
-        with open(name, "rb") as file:
-            head = file.read(HEAD)
+        try:
+            with open(name, "rb") as file:
+                head = file.read(HEAD)
+        except OSError:
+            return None  # reading it as a dump reports this
         begins = head.decode("utf-8", "replace")
         if kind_of_report(begins) is None and (b"\0" in head or detect(begins) is not None):
             return None

@@ -5,6 +5,8 @@ from functools import wraps
 
 import click
 
+from irscope.cli.number_range import NumberRange
+
 SECONDS = 600.0
 """Processor time for one file unless the user says otherwise: a million instructions are read and linted in a tenth of it."""
 
@@ -26,7 +28,7 @@ def limited(command: click.Command) -> click.Command:
     if act is None or any(param.name == "limit_time" for param in command.params):
         return command
     command.params += [
-        click.Option(["--limit-time"], type=click.FloatRange(0), default=SECONDS, show_default=True, metavar="SECONDS",
+        click.Option(["--limit-time"], type=NumberRange(0), default=SECONDS, show_default=True, metavar="SECONDS",
                      help="Processor time that one file may take; 0: any."),
         click.Option(["--limit-memory"], callback=_size, metavar="SIZE",
                      help="Memory that one file may take, such as 2GiB; 0: any (default: what the machine has)."),

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import click
 
 from irscope.api.options import Option
+from irscope.cli.number_range import NumberRange
 
 F = Callable[..., object]
 
@@ -58,7 +59,7 @@ def _type(declared: Option, hint: object) -> click.ParamType | type:  # type: ig
         return click.Choice(list(declared.choices))
     if plain is str or (declared.least, declared.most, declared.above) == (None, None, None):
         return plain
-    bound = click.IntRange if plain is int else click.FloatRange
+    bound = click.IntRange if plain is int else NumberRange
     return bound(declared.least if declared.above is None else declared.above, declared.most, min_open=declared.above is not None)  # type: ignore[arg-type]
 
 

@@ -27,6 +27,8 @@ from irscope.ops.attributes import Broadcast, GetTupleElement, Reverse, Slice, T
 from irscope.ops.movement import reindexed
 
 Index = tuple[Expr, ...]
+Lanes = tuple[Expr, int] | None
+"""A vector of indices as (first, step); None when the lanes are not evenly spaced."""
 
 
 class Pull:
@@ -41,6 +43,7 @@ class Pull:
         self._known: dict[tuple[Node, Index], tuple[Any, BlockScope]] = {}
         self._reshaped: dict[tuple[Index, tuple[int, ...]], tuple[Index, tuple[int, ...]]] = {}
         self._mirrors: dict[tuple[Expr, int], Expr] = {}
+        self._lanes: dict[Expr, Lanes] = {}
 
     # ---- values
 
@@ -125,7 +128,7 @@ class Pull:
             if i.lanes == 1:
                 base = base + i * stride
                 continue
-            along = along_lanes(self.k, i)
+            along = along_lanes(self.k, i, self._lanes)
             if along is None:
                 scattered = i * stride if scattered is None else scattered + i * stride
             else:
@@ -197,24 +200,41 @@ class Pull:
 _MOVES = hlo.named("reshape transpose slice reverse broadcast")
 
 
-def along_lanes(k: KernelBuilder, index: Expr) -> tuple[Expr, int] | None:
-    """A vector of indices as (first, step), or None when the lanes are not evenly spaced."""
-    match index.op:
-        case "lane":
-            return k.index(0), 1
-        case "splat":
-            return index.args[0], 0
-        case "add" | "sub":
-            left, right = along_lanes(k, index.args[0]), along_lanes(k, index.args[1])
-            if left is None or right is None:
-                return None
-            if index.op == "add":
-                return left[0] + right[0], left[1] + right[1]
-            return left[0] - right[0], left[1] - right[1]
-        case "mul":
-            for x, y in (index.args, reversed(index.args)):
-                inner = along_lanes(k, y)
-                factor = along_lanes(k, x)
-                if factor is not None and factor[1] == 0 and factor[0].constant is not None and inner is not None:
-                    return inner[0] * factor[0].constant, inner[1] * factor[0].constant
+def along_lanes(k: KernelBuilder, index: Expr, known: dict[Expr, Lanes] | None = None) -> Lanes:
+    """A vector of indices as (first, step), or None when the lanes are not evenly spaced. ``known`` caches the results.
+
+    Views nest in hundreds, and so do the expressions of their indices.
+    """
+    known = {} if known is None else known
+    stack = [index]
+    while stack:
+        x = stack[-1]
+        waiting = [a for a in x.args if a not in known] if x.op in ("add", "sub", "mul") and x not in known else []
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        if x not in known:
+            known[x] = _lanes_of(k, x, known)
+    return known[index]
+
+
+def _lanes_of(k: KernelBuilder, index: Expr, known: dict[Expr, Lanes]) -> Lanes:
+    """:func:`along_lanes` of an expression whose operands are ``known``."""
+    if index.op == "lane":
+        return k.index(0), 1
+    if index.op == "splat":
+        return index.args[0], 0
+    if index.op not in ("add", "sub", "mul"):
+        return None
+    left, right = known[index.args[0]], known[index.args[1]]
+    if left is None or right is None:
+        return None
+    if index.op == "add":
+        return left[0] + right[0], left[1] + right[1]
+    if index.op == "sub":
+        return left[0] - right[0], left[1] - right[1]
+    for factor, other in ((left, right), (right, left)):
+        if factor[1] == 0 and factor[0].constant is not None:
+            return other[0] * factor[0].constant, other[1] * factor[0].constant
     return None

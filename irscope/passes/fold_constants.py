@@ -47,6 +47,9 @@ QUANTISED = relay(
 MOST_OPERATIONS = 1 << 28
 """The most operations of one value that is folded: a second. A small result may have large windows, or a reducer that loops forever."""
 
+MOST_OF_MODULE = 1 << 28
+"""The most operations of all values of a module that are folded: the values after them stay."""
+
 ROUNDS = 16
 """A condition that only folding makes known, behind another such condition, and so on: after so many the rest stays."""
 
@@ -71,11 +74,14 @@ class FoldConstants(Pass):
         self.qnn = qnn
         self.kept = KEPT
         """Operators whose results are not folded."""
+        self.spent = 0.0
+        """The operations of the values that this run has folded."""
 
     def run(self, module: Module) -> Module:
         return self.rewrite(module) if module.dialect.primitive else super().run(module)
 
     def rewrite(self, module: Module) -> Module:
+        self.spent = 0.0
         for _ in range(ROUNDS):
             folded = self._folded(module)
             module = with_branches_taken(folded)
@@ -107,8 +113,15 @@ class FoldConstants(Pass):
                 known[node.index] = self._fits(node.type) and shape_of_type(node) is not None
             elif all(known[o.index] for o in node.operands):
                 known[node.index] = node.op.effect is Effect.PURE and self._fits(node.type) and self._may_fold(node) \
-                    and (not node.op.is_primitive or operations(module, node, totals) <= MOST_OPERATIONS)
+                    and (not node.op.is_primitive or self._affords(operations(module, node, totals)))
         return known
+
+    def _affords(self, operations: float) -> bool:
+        """Whether a value of this many operations may be folded besides those of the module that are; counts it if so."""
+        if operations > MOST_OPERATIONS or self.spent + operations > MOST_OF_MODULE:
+            return False
+        self.spent += operations
+        return True
 
     def _fits(self, type: Type) -> bool:
         """Whether a value of this type has a static shape and is small enough."""

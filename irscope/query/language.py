@@ -221,6 +221,8 @@ class _Reader:
             return re.compile(body)
         except re.error as error:
             raise self.fault(f"not a regular expression: {error.msg}", token=value) from None
+        except (OverflowError, RecursionError):
+            raise self.fault("a regular expression that is nested too deeply, or repeats too often", token=value) from None
 
     def _take(self, *texts: str) -> bool:
         if self.token.kind in ("word", "sign") and self.token.text in texts:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.calls import BodyUse, body_role, body_use, is_fusion
@@ -25,6 +25,8 @@ from irscope.render.view import MIN_BOXES, Box, BoxFrame, BoxLink, BoxOptions, D
 MAX_INPUTS = 5
 MAX_RESULTS = 4
 """If one node is more results than this, their numbers are not listed."""
+MAX_LEVELS = 32
+"""Bodies are not opened deeper than this: nobody reads so many frames around one box, and graphs may nest thousands deep."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,8 +86,12 @@ class _Detail:
         if picked is None and len(self.view.boxes) < MIN_BOXES:
             self._open_code(top)
         links: dict[tuple[Box, Box], BoxLink] = {}
+        inside: dict[tuple[_Place, Node], list[_Place]] = {}
         for place in self._places:
-            self._link(place, links)
+            if place.parent is not None and place.caller is not None:
+                inside.setdefault((place.parent, place.caller), []).append(place)
+        for place in self._places:
+            self._link(place, links, inside)
         self.view.links = list(links.values())
         self._mark_results(top)
         self._unframe()
@@ -157,7 +163,7 @@ class _Detail:
         todo = [(top, 0)]
         while todo:
             place, depth = todo.pop(0)
-            if self.options.depth is not None and depth >= self.options.depth:
+            if depth >= (MAX_LEVELS if self.options.depth is None else min(self.options.depth, MAX_LEVELS)):
                 continue
             callers = [n for n in place.graph.nodes if n.index in place.boxes and n.bodies and body_use(n) is not BodyUse.ELEMENT
                        and (fusions or not is_fusion(n))]
@@ -200,7 +206,7 @@ class _Detail:
             del place.boxes[caller.index]
         return inner
 
-    def _link(self, place: _Place, links: dict[tuple[Box, Box], BoxLink]) -> None:
+    def _link(self, place: _Place, links: dict[tuple[Box, Box], BoxLink], inside: Mapping[tuple[_Place, Node], Sequence[_Place]]) -> None:
         for node in place.graph.nodes:
             box = place.boxes.get(node.index)
             if box is None:
@@ -213,12 +219,11 @@ class _Detail:
                         box.inputs.append(source)
                     elif place.picked is not None:
                         box.tags.add("open")
-            for inner in self._places:
-                if inner.parent is place and inner.caller is node and not _is_inlined(node):
-                    for param in inner.graph.params:
-                        if param.index in inner.boxes:
-                            link = BoxLink(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
-                            links.setdefault((box, link.target), link)
+            for inner in inside.get((place, node), ()) if not _is_inlined(node) else ():
+                for param in inner.graph.params:
+                    if param.index in inner.boxes:
+                        link = BoxLink(box, inner.boxes[param.index], label=body_role(node, node.bodies.index(inner.graph)))
+                        links.setdefault((box, link.target), link)
 
     def _add(self, links: dict[tuple[Box, Box], BoxLink], source: Box, target: Box, value: Node, stored: StoredEdge | None) -> None:
         if source is target:
@@ -257,7 +262,7 @@ class _Detail:
                 stack.append((at, value.operands[0], (GetTupleElement.index.given(value) or 0, *path),
                               stored or plan.stored(value.operands[0], value)))
             elif value.op is hlo.tuple and at.folds[value.index] is Fold.VIA:
-                if path and path[0] < len(value.operands):
+                if path and 0 <= path[0] < len(value.operands):
                     stack.append((at, value.operands[path[0]], path[1:], stored))
                 elif (id(at), value.index) not in opened:
                     opened.add((id(at), value.index))

@@ -5,8 +5,6 @@ import io
 import os
 import stat
 import struct
-import zipfile
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tokenize import TokenError
@@ -19,6 +17,7 @@ from irscope.source.data_text import json_value
 from irscope.source.errors import UserError
 from irscope.source.reads import note_read
 from irscope.source.writing import is_written_through, writing
+from irscope.source.zips import damaged
 
 MAKE_NPZ = "np.savez('inputs.npz', arg0=x, arg1=y) writes one"
 _SAFETENSORS = {
@@ -41,8 +40,11 @@ def read_arrays(path: str) -> Mapping[str, Array]:
     if stat.S_ISFIFO(os.stat(path).st_mode):
         raise UserError(f"{path} is a pipe: arrays are read at several places of a file", "write them into a file first")
     note_read(path)
-    with open(path, "rb") as file:
-        head = file.read(8)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     if is_checkpoint(path):
         return read_checkpoint(path)
     if head[:2] == b"PK":
@@ -128,6 +130,8 @@ class Npz(NamedArrays):
             require(max((info.file_size for info in archive.zip.infolist() if info.filename in (name, f"{name}.npy")), default=0),
                     f"{self.path}: {name}")
             array: Array = archive[name]
+        if not isinstance(array, np.ndarray):  # numpy returns the bytes of a member that is no array
+            raise UserError(f"{self.path}: {name} is not an array", MAKE_NPZ)
         return array
 
     @contextmanager
@@ -137,13 +141,18 @@ class Npz(NamedArrays):
             # numpy leaves a file open whose archive it refuses, so we open and close it.
             with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 yield archive
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, TokenError) as error:
+        except RuntimeError as error:  # zipfile raises this for encrypted members and unknown compressions
+            raise UserError(f"{self.path} cannot be unpacked: {error}", MAKE_NPZ) from None
+        except _damage() as error:
             if "pickle" in str(error):
                 raise UserError(f"{self.path} contains Python objects, which irscope does not load",
                                 "store plain arrays: " + MAKE_NPZ) from None
             raise UserError(f"{self.path} is not an .npz, or a damaged one: {error}", MAKE_NPZ) from None
-        except RuntimeError as error:  # zipfile raises this for encrypted members and unknown compressions
-            raise UserError(f"{self.path} cannot be unpacked: {error}", MAKE_NPZ) from None
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """What numpy raises for damaged archives, and for headers that no array has."""
+    return *damaged(), KeyError, TypeError, TokenError
 
 
 class Joined(NamedArrays):
@@ -211,6 +220,6 @@ def _safetensors(path: str) -> dict[str, Array]:
             require(end - begin, f"{path}: {name}")
             # A copy: tensors may be at any offset in the file, and compiled code needs them aligned.
             arrays[name] = data[8 + size + begin:8 + size + end].copy().view(dtype).reshape(shape)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path} is not a .safetensors file, or a damaged one: {error}") from None
     return arrays

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -25,6 +24,8 @@ MAGIC = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """How a file begins that torch before 1.6 wrote."""
 WRAPPERS = ("state_dict", "model_state_dict", "model", "net", "weights", "module")
 """Under which names training scripts keep the state dict beside other things."""
+MAX_NAME = 2_000
+"""The characters of the path of a tensor: keys may be repeated on every level of a deep dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,10 @@ def read_checkpoint(path: str) -> Checkpoint:
     try:
         with zipfile.ZipFile(path) as archive:
             return _Archive(path, archive).tensors()
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, zlib.error) as error:
-        raise UserError(f"{path} is not a torch archive, or a damaged one: {error}", STATE_DICT) from None
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, SyntaxError) as error:
         raise UserError(f"{path}: its pickle is not what torch writes: {error}", STATE_DICT) from None
+    except damaged() as error:
+        raise UserError(f"{path} is not a torch archive, or a damaged one: {error}", STATE_DICT) from None
 
 
 class _Archive:
@@ -111,8 +112,9 @@ class _Archive:
 
     def _persistent(self, identity: object) -> StoredBytes:
         """('storage', class, key, device, number of elements)."""
-        if not (isinstance(identity, tuple) and len(identity) >= 5 and identity[0] == "storage" and isinstance(identity[1], Name)):
-            raise ValueError(f"an unknown reference {identity!r}")
+        if not (isinstance(identity, tuple) and len(identity) >= 5 and identity[0] == "storage" and isinstance(identity[1], Name)
+                and isinstance(identity[2], str)):
+            raise ValueError("a reference to something other than a storage")
         word = identity[1].text.rpartition(".")[2].removesuffix("Storage")
         dtype = None if word == "Untyped" else DTYPES.get(word)
         if dtype is None and word != "Untyped":
@@ -129,19 +131,23 @@ class _Archive:
         data = self._cache[storage.member]
         flat = data[:len(data) // kind.itemsize * kind.itemsize].view(kind.newbyteorder(">") if self.big and kind.itemsize > 1 else kind)
         if not all(isinstance(n, int) and n >= 0 for n in (*size, *stride, offset)) or len(size) != len(stride):
-            raise ValueError(f"a tensor of sizes {size} and strides {stride}")
+            raise ValueError("a tensor whose sizes, strides and offset are not counts")
         if prod(size) and offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) >= len(flat):
             raise ValueError(f"a tensor of sizes {size} reaches beyond its {len(flat)} elements")
         if not prod(size):
             return np.zeros(size, kind)
         require(prod(size) * kind.itemsize, f"{self.path}: a tensor of sizes {size}")  # with strides of zero, more than its storage
-        view = np.lib.stride_tricks.as_strided(flat[offset:], size, tuple(s * kind.itemsize for s in stride), writeable=False)
-        return view.astype(kind)
+        strides = tuple(s * kind.itemsize for s in stride)
+        if prod(size) > len(flat):  # a view, or a small file would become any number of large arrays
+            return np.lib.stride_tricks.as_strided(flat[offset:].astype(kind, copy=False), size, strides, writeable=False)
+        return np.lib.stride_tricks.as_strided(flat[offset:], size, strides, writeable=False).astype(kind)
 
 
 def _state_dict(value: object) -> Any:
     """The state dict: the value itself, or the entry under which training scripts save it."""
-    while isinstance(value, dict) and not any(_is_array(v) or _is_unread(v) for v in value.values()):
+    seen: set[int] = set()
+    while isinstance(value, dict) and id(value) not in seen and not any(_is_array(v) or _is_unread(v) for v in value.values()):
+        seen.add(id(value))
         inner = next((value[name] for name in WRAPPERS if isinstance(value.get(name), dict | Thing)), None)
         if inner is None:
             break
@@ -178,8 +184,10 @@ def _leaves(value: object) -> Iterator[tuple[str, Any]]:
         if not isinstance(part, dict | list | tuple | Thing) or id(part) in seen:
             continue
         seen.add(id(part))
-        entries = list(_entries_of(part))
-        stack.extend((f"{path}.{key}" if path else str(key), item) for key, item in reversed(entries))
+        entries = [(f"{path}.{key}" if path else str(key), item) for key, item in _entries_of(part)]
+        if any(len(name) > MAX_NAME for name, _ in entries):
+            raise ValueError(f"a tensor is nested so deeply that its name has more than {MAX_NAME:,} characters")
+        stack.extend(reversed(entries))
 
 
 def _entries_of(part: Any) -> Iterator[tuple[object, object]]:

@@ -95,7 +95,7 @@ class PickleMachine:
 
     def _dict(self, _: object) -> None:
         items = self._above_mark()
-        self.stack.append(dict(zip(items[::2], items[1::2], strict=True)))
+        self.stack.append({_key(k): v for k, v in zip(items[::2], items[1::2], strict=True)})
 
     def _last(self, n: int, _: object) -> None:
         self.stack[-n:] = [tuple(self.stack[-n:])]
@@ -120,6 +120,8 @@ class PickleMachine:
 
     def _stack_global(self, _: object) -> None:
         name, module = self.stack.pop(), self.stack.pop()
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise ValueError("a name that is not a text")
         self.stack.append(Name(f"{module}.{name}"))
 
     def _binpersid(self, _: object) -> None:
@@ -211,7 +213,10 @@ def _numpy_array(thing: object) -> Array:
     if not isinstance(thing, Thing) or not thing.kind.text.endswith(".multiarray._reconstruct"):
         raise ValueError("an array that numpy did not write")
     _, sizes, kind, by_columns, data = thing.state
-    dtype = np.dtype(kind.arguments[0]).newbyteorder({">": ">", "<": "<"}.get(kind.state[1], "="))
+    word, order = kind.arguments[0], kind.state[1]
+    if not isinstance(word, str) or "," in word:  # numpy parses lists of types, and nested ones
+        raise ValueError("an array of records")
+    dtype = np.dtype(word).newbyteorder(order if order in (">", "<") else "=")
     if dtype.kind not in "biufc":
         raise ValueError(f"an array of {dtype}")
     return np.frombuffer(data, dtype).reshape(sizes, order="F" if by_columns else "C")
@@ -221,8 +226,12 @@ def _dequantized(stored: Array, parameters: Any) -> object:
     """The numbers that a quantised tensor stands for: (scheme, scale, zero point), or one of each per slice along an axis."""
     if len(parameters) == 3:
         _, scale, zero = parameters
+        if not isinstance(scale, int | float) or not isinstance(zero, int | float):
+            raise ValueError("a scale that is not a number")
         return (stored.astype(np.float32) - np.float32(zero)) * np.float32(scale)
     _, scales, zeros, axis = parameters
+    if not isinstance(scales, np.ndarray) or not isinstance(zeros, np.ndarray):
+        raise ValueError("scales that are not a tensor")
     shape = [-1 if i == axis else 1 for i in range(stored.ndim)]
     scales, zeros = (np.asarray(v, np.float64).reshape(shape) for v in (scales, zeros))
     return ((stored.astype(np.float64) - zeros) * scales).astype(np.float32)
@@ -239,7 +248,7 @@ CONSTANTS: dict[str, Callable[[], object]] = {
 
 
 def _key(value: object) -> object:
-    """A dict key: lists and the like are not hashable."""
-    if not isinstance(value, str | int | float | bool | tuple | None):
+    """A dict key: a text, a number, or a tuple of those. Lists are not hashable, and Python hashes the parts of nested tuples each time."""
+    if not all(isinstance(part, str | int | float | bool | None) for part in (value if isinstance(value, tuple) else (value,))):
         raise ValueError(f"a {type(value).__name__} as a key")
     return value

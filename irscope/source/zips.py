@@ -12,4 +12,9 @@ def damaged() -> tuple[type[Exception], ...]:
 
     A function, so that zipfile is imported with the first archive.
     """
-    return zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, EOFError, zlib.error, OverflowError
+    found = zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, EOFError, zlib.error, OverflowError
+    try:
+        from lzma import LZMAError
+    except ImportError:  # a Python without it unpacks no such members
+        return found
+    return *found, LZMAError

@@ -19,8 +19,8 @@ from irscope.formats.syntax import SyntaxFault
 from irscope.graph import UNKNOWN, Node
 
 HEADER = re.compile(r"graph\([^()\n]*\):$")
-NODE = re.compile(r"%(?P<name>\w[\w.]*) : (?P<type>[^\n]*?)\[(?P<users>[^\[\]\n]*)\] = (?P<opcode>\w+)\[target=(?P<target>[^\n]*?)\]"
-                  r"(?P<rest>\([^\n]*\))?$")
+NODE = re.compile(r"%(?P<name>\w[\w.]*) : (?P<type>[^\n]*?)\[(?P<users>[^\[\]\n]*)\] = (?P<opcode>\w+)\[target=(?P<target>[^\n\]]*)\]"
+                  r"(?P<rest>\([^\n]*)?$")
 USERS = re.compile(r"(?:num_|#)users=\d+$")
 ARGUMENTS = re.compile(r"\(args = (.*), kwargs = (\{.*\})\)$", re.DOTALL)
 RETURN = re.compile(r"return (?P<value>.*)$", re.DOTALL)
@@ -69,7 +69,7 @@ class Listing:
         if opcode == "get_attr":
             self.maker.attribute(name, target, UNKNOWN, None, at)
             return
-        given = ARGUMENTS.match(rest or "")
+        given = ARGUMENTS.match(rest) if rest and rest.endswith("})") else None
         if given is None:
             raise SyntaxFault(at, "syntax: '(args = (...), kwargs = {...})' is expected after the target")
         begin = at + found.start("rest")
@@ -130,8 +130,12 @@ class _Arguments:
         self.at += 1
         found = COMPLEX.match(self.text, self.at)
         if closing == ")" and found is not None and self.text.startswith(")", found.end()):
+            try:
+                number = complex(found[0])
+            except ValueError:
+                raise self._fault(f"a complex number is expected, but here is {found[0][:40]!r}") from None
             self.at = found.end() + 1
-            return complex(found[0])
+            return number
         items: list[Argument] = []
         while not self._closes(closing):
             items.append(self._argument(depth + 1))

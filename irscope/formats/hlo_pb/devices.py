@@ -48,7 +48,7 @@ def groups_text(instruction: Record) -> str:
     if instruction.has("mesh_axes_replica_group_list"):
         listed = instruction.record("mesh_axes_replica_group_list")
         mesh = listed.record("mesh")
-        return f"{_mesh(mesh)} {_axes(mesh, listed.records('axes'))}"
+        return f"{_mesh(mesh)} {_axes(_names(mesh), listed.records('axes'))}"
     within = instruction.record("collective_device_list")
     if instruction.has("iota_collective_device_list") or within.has("iota_replica_group_list"):  # releases differ in where it is
         iota = (within.record("iota_replica_group_list") if within.has("iota_replica_group_list")
@@ -70,8 +70,12 @@ def _mesh(mesh: Record) -> str:
     return f"mesh[{axes}]{devices}"
 
 
-def _axes(mesh: Record, axes: Sequence[Record], more: str = "") -> str:
-    names = [axis.text("name") for axis in mesh.records("axes")]
+def _names(mesh: Record) -> list[str]:
+    """The names of the axes of a mesh."""
+    return [axis.text("name") for axis in mesh.records("axes")]
+
+
+def _axes(names: Sequence[str], axes: Sequence[Record], more: str = "") -> str:
     texts = [_axis(names, axis) for axis in axes]
     return "{" + ", ".join(texts + ([more] if more else [])) + "}"
 
@@ -91,10 +95,11 @@ def _named(sharding: Record) -> str:
     if not mesh.records("axes"):
         devices = mesh.numbers("device_ids")
         return f"{{maximal_mesh[device_id={devices[0]}]}}" if devices else "{replicated}"
-    dims = [_axes(mesh, dim.records("axes"), "" if dim.flag("is_closed") else "?") for dim in sharding.records("dim_shardings")]
+    names = _names(mesh)
+    dims = [_axes(names, dim.records("axes"), "" if dim.flag("is_closed") else "?") for dim in sharding.records("dim_shardings")]
     parts = [_mesh(mesh), "[" + ", ".join(dims) + "]"]
     for word in ("replicated", "unreduced", "manual"):
         axes = sharding.records(f"{word}_axes")
         if axes:
-            parts.append(f"{word}={_axes(mesh, axes)}")
+            parts.append(f"{word}={_axes(names, axes)}")
     return "{" + ", ".join(parts) + "}"

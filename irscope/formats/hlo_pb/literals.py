@@ -12,6 +12,8 @@ from irscope.graph import DType, TensorType, TupleType, Type
 from irscope.lazy import Array, np
 from irscope.source.budget import require
 
+MAX_RANK = 64
+"""The maximal number of dimensions of an array of numpy."""
 _PLURALS = {"f32": "f32s", "f64": "f64s", "c64": "c64s", "c128": "c128s", "pred": "preds"}
 
 
@@ -45,7 +47,9 @@ def array_of(literal: Record, type: Type) -> Array:
     except ValueError as error:
         raise Malformed(f"a constant has no size: {error}", -1) from None
     count = prod(dims)
-    if count > MAX_ELEMENTS:
+    if len(dims) > MAX_RANK:
+        raise Malformed(f"a constant has {len(dims)} dimensions, more than {MAX_RANK}", -1)
+    if prod(size or 1 for size in dims) > MAX_ELEMENTS:  # numpy refuses such sizes of an array without elements, too
         raise Malformed(f"a constant of type {type} is too large", -1)
     name = _PLURALS.get(dtype.name, dtype.name + "s")
     if name not in literal.message.names:

@@ -156,7 +156,8 @@ class _Builder:
             self.parts.setdefault(name, []).append(value)
 
     def _call(self, call: KernelCall) -> None:
-        operands = [value for a in call.args if a.is_read for value in self._read(a.buffer, a.view)]
+        reads = dict.fromkeys((a.buffer, a.view) for a in call.args if a.is_read)
+        operands = dict.fromkeys(value for buffer, view in reads for value in self._read(buffer, view))
         results = (call.result,) if call.result else call.written
         types = [self.types.get(name, BUFFER) for name in results]
         op = product_op(call.kernel) if call.kernel in PRODUCTS else extern_op(call.kernel)
@@ -166,7 +167,7 @@ class _Builder:
                                                 ("original_aten", call.original)) if value}
         type = types[0] if len(types) == 1 else TupleType(tuple(types))
         name = self._name(results[0] if call.is_extern and len(results) == 1 else call.kernel)
-        node = self.graph.add(Node(op, name, type, tuple(dict.fromkeys(operands)), attrs, (), call.offset))
+        node = self.graph.add(Node(op, name, type, tuple(operands), attrs, (), call.offset))
         for i, result in enumerate(results):
             self._write(result, node if len(results) == 1 else self.graph.add(
                 Node(self.get, result, types[i], (node,), {"index": i}, (), call.offset, synthetic=True)))

@@ -17,7 +17,7 @@ from irscope.formats.inductor.python_text import PythonFault, dotted, parse_modu
 
 COMPILER = "async_compile"
 _WRITES = re.compile(r"(?:in_)?out_ptr\d*$|(?:in_)?out_ptr\w*$")
-_PARAMETER = re.compile(r"(const\s+)?[\w:]+(?:<[^<>]*>)?\s*\*\s*(?:__restrict__\s+)?(\w+)")
+_PARAMETER = re.compile(r"(?<![\w:])(const\s+)?[\w:]+(?:<[^<>]*>)?\s*\*\s*(?:__restrict__\s+)?(\w+)")
 
 
 @dataclass(frozen=True, slots=True)

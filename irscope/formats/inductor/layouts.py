@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from irscope.formats.inductor.python_text import dotted, parse_expression, text_of
+from irscope.formats.inductor.python_text import constant_text, dotted, parse_expression, text_of
 from irscope.graph import DTYPES, Dim, DType, DynamicDim, Layout, NamedType, TensorType, Type
 
 BUFFER = NamedType("buffer")
@@ -91,10 +91,10 @@ def _dim(item: ast.expr) -> Dim:
 def _device(node: ast.expr | None) -> str:
     """``cuda:0`` of ``'cuda:0'`` or of ``device(type='cuda', index=0)``."""
     if isinstance(node, ast.Constant):
-        return str(node.value)
+        return constant_text(node)
     if isinstance(node, ast.Call):
-        given = [word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)]
-        return ":".join(map(str, given))
+        given = [constant_text(word.value) for word in node.keywords if isinstance(word.value, ast.Constant)]
+        return ":".join(given)
     return ""
 
 

@@ -28,6 +28,9 @@ NO_WORK = frozenset(
 REDUCTIONS = {"reduction": "reduction", "store_reduction": "reduction", "scan": "scan", "sort": "sort", "dot": "reduction"}
 """Operations that make a loop more than pointwise."""
 
+MOST_ITERATIONS = 1 << 256
+"""Loops of more iterations are refused: their work exceeds the range of floats."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -107,6 +110,9 @@ def read_body(lines: list[tuple[int, str]], end: int, faults: list[SyntaxFault],
                 body.ranges = {text_of(key): text_of(value) for key, value in zip(statement.value.keys, statement.value.values) if key}
             else:
                 body.indices[name] = text_of(statement.value)
+    if body.iterations() > MOST_ITERATIONS:
+        body.ranges = {}
+        faults.append(SyntaxFault(lines[0][0], f"the loops of {owner} run more than 2**256 times", length=max(1, len(lines[0][1]))))
     if "body" not in body.blocks:
         faults.append(SyntaxFault(lines[-1][0], f"the text ends inside the loop body of {owner}: it has no operations"))
     return body

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from irscope.source.budget import require, tick
 
@@ -21,6 +22,8 @@ class PythonFault(Exception):
 
 _CUT = ("was never closed", "unterminated", "unexpected EOF", "expected an indented block", "EOF while")
 """What Python says of a text that ends too early."""
+_LONE_RETURN = re.compile("\r(?!\n)")
+"""Python ends a line there, and the places of irscope do not: such a character is read as a blank."""
 
 
 def parse_module(text: str) -> ast.Module:
@@ -28,7 +31,7 @@ def parse_module(text: str) -> ast.Module:
     require(len(text) * PER_BYTE, "the syntax tree")
     tick(len(text) >> 6)
     try:
-        return ast.parse(text)
+        return ast.parse(_LONE_RETURN.sub(" ", text))
     except SyntaxError as error:
         words = error.msg or "invalid syntax"
         line = error.lineno or 1
@@ -54,6 +57,11 @@ def text_of(node: ast.expr) -> str:
         return ast.unparse(node)
     except (RecursionError, ValueError):
         return "..."
+
+
+def constant_text(node: ast.Constant) -> str:
+    """A string without its quotes; another constant as written."""
+    return node.value if isinstance(node.value, str) else text_of(node)
 
 
 def dotted(node: ast.expr) -> str:

@@ -5,6 +5,7 @@ the first call that names a buffer that it writes, under the name that the buffe
 """
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -96,9 +97,12 @@ class _Places:
     def __init__(self, code: OutputCode, calls: Sequence[KernelCall]) -> None:
         self.calls = calls
         self.first: dict[str, int] = {}
+        self.naming: dict[tuple[str, bool], list[int]] = {}
+        """The calls that name a buffer, in order: those of extern kernels, and the others."""
         for i, call in enumerate(calls):
             for name in (*call.buffers(), *call.written):
                 self.first.setdefault(name, i)
+                self.naming.setdefault((name, call.is_extern), []).append(i)
         self.renamed: dict[str, list[str]] = {}
         for function in code.functions.values():
             for alias in function.aliases():
@@ -127,11 +131,9 @@ class _Places:
         targets = {name for leaf in node.leaves() for output in leaf.outputs for name in output.mutations}
         targets |= {dep.buffer for dep in (*node.met, *node.unmet)}
         last = len(self.calls) - 1 if high is None else high
-        for i in range(low, last + 1):
-            call = self.calls[i]
-            if call.is_extern == node.is_extern and not targets.isdisjoint((*call.buffers(), *call.written)):
-                return i
-        return None
+        naming = [places for name in targets if (places := self.naming.get((name, node.is_extern))) and places[-1] >= low]
+        found = min((places[bisect_left(places, low)] for places in naming), default=None)
+        return found if found is not None and found <= last else None
 
 
 def fits(run: FusionRun, nodes: Sequence[SchedulerNode]) -> bool:

@@ -29,7 +29,7 @@ from irscope.formats.inductor.loop_body import LoopBody, read_body
 from irscope.formats.syntax import SyntaxFault
 from irscope.source.budget import tick
 
-HEADER = re.compile(r"(\w+): (\w*(?:SchedulerNode|Fused\w+))\(([\w,]*)\)\s*$")
+HEADER = re.compile(r"(\w+): (?=\w*(?:SchedulerNode\(|Fused\w))(\w+)\(([\w,]*)\)\s*$")
 _PART = re.compile(r"(\w+)\.snodes\[(\d+)\] =\s*$")
 _FIELD = re.compile(r"(\w+)\.([\w.]+) =(.*)$")
 _LAYOUT = re.compile(r"(\w+)_layout = (.*)$")

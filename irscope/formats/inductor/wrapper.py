@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from irscope.formats.inductor.kernels import KernelSource, kernel_source
 from irscope.formats.inductor.layouts import BufferLayout, dims_of, dtype_named
-from irscope.formats.inductor.python_text import DEEP, PythonFault, dotted, parse_module, text_of
+from irscope.formats.inductor.python_text import DEEP, PythonFault, constant_text, dotted, parse_module, text_of
 from irscope.formats.syntax import SyntaxFault
 from irscope.source import SourceText
 from irscope.source.budget import tick
@@ -180,7 +180,7 @@ def _inputs(function: ast.FunctionDef, found: dict[str, BufferLayout]) -> None:
                 device, dtype = given.get("device"), given.get("dtype")
                 size, stride = (dims_of(call.args[i] if len(call.args) > i else None) for i in (0, 1))
                 found[statement.targets[0].id] = BufferLayout(
-                    "input", str(device.value) if isinstance(device, ast.Constant) else "",
+                    "input", constant_text(device) if isinstance(device, ast.Constant) else "",
                     dtype_named(dotted(dtype)) if dtype is not None else None, size, stride)
 
 
@@ -193,6 +193,8 @@ class _Reader:
         self.lines = source.text.split("\n")
         self.made = Function("", 0)
         self.fresh: set[str] = set()
+        self.said: dict[int, tuple[str, tuple[str, ...], tuple[str, ...]]] = {}
+        """What is said above each line that has calls: one line may have thousands."""
 
     def function(self, tree: ast.FunctionDef) -> Function:
         """The records of one function."""
@@ -247,11 +249,12 @@ class _Reader:
         elif isinstance(value, ast.Name):
             add(Alias(name, value.id, offset, reuses=True))
         elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
-            index = value.slice.value if isinstance(value.slice, ast.Constant) and value.slice.value in range(1 << 16) else None
-            if value.value.id == "args" and isinstance(index, int):
+            given = value.slice.value if isinstance(value.slice, ast.Constant) else None
+            index = given if type(given) is int and given < 1 << 16 else None
+            if value.value.id == "args" and index is not None:
                 self.made.inputs += (name,)
             else:
-                add(Alias(name, value.value.id, offset, item=index if isinstance(index, int) else None))
+                add(Alias(name, value.value.id, offset, item=index))
 
     def _call(self, result: str, call: ast.Call) -> None:
         name = dotted(call.func)
@@ -276,9 +279,14 @@ class _Reader:
         elif dotted(call.func).rpartition(".")[2] in IN_PLACE:
             names += [dotted(call.func).rpartition(".")[0]]
         self.fresh.difference_update(names)
-        handle, sources, original = self._said_above(call.lineno)
+        handle, sources, original = self._said(call.lineno)
         self.made.statements.append(KernelCall(kernel, is_extern, given, result, tuple(dict.fromkeys(n for n in names if n)),
                                                self.starts[call.lineno - 1], call.lineno, handle, sources, original))
+
+    def _said(self, line: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        if line not in self.said:
+            self.said[line] = self._said_above(line)
+        return self.said[line]
 
     def _said_above(self, line: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """What the comments directly above a line say: provenance handle, nodes of the traced program, operators of aten.

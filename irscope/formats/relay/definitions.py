@@ -12,6 +12,7 @@ from irscope.formats.relay.filling import fill_types
 from irscope.formats.relay.lexer import HEADER, METADATA, tokenize
 from irscope.formats.relay.lowered import facts_of
 from irscope.formats.relay.metadata import constants_of
+from irscope.formats.relay.primitives import recursive
 from irscope.formats.relay.provenance import RelayProvenance
 from irscope.formats.relay.scopes import NameBlock
 from irscope.formats.relay.snapshots import FUNCTION, ModulePart
@@ -218,6 +219,9 @@ class Definitions(ReadingContext):
                 node.bodies = (callee,)
         for node, names in self.bodies:
             node.bodies = tuple(by_name[name] for name in names if name in by_name)
+        for node in recursive(self.graphs) if self.bodies else ():
+            node.bodies = ()
+            self.error(SyntaxFault(node.loc, f"`{node.name}` calls its own function again, which no primitive does", length=1))
         for graph in self.graphs:
             graph.notes.pop("captured", None)
             for number, param in enumerate(graph.params):

@@ -7,7 +7,7 @@ import re
 from irscope.formats.relay import structure
 from irscope.formats.relay.cursor import MAX_DEPTH, unquoted
 from irscope.formats.relay.functions import Functions
-from irscope.formats.relay.primitives import DIALECTS, body_names, is_primitive, primitive_named, read_attributes, spelled
+from irscope.formats.relay.primitives import DIALECTS, body_names, check_operands, is_primitive, primitive_named, read_attributes, spelled
 from irscope.formats.relay.types import NAMES, dtype_named
 from irscope.formats.syntax import SyntaxFault
 from irscope.graph import NO_ATTRS, UNKNOWN, FunctionType, Node, TupleType, Type
@@ -235,6 +235,9 @@ class ExpressionReader(Functions):
         type = self.type_of_note(note) if note is not None else UNKNOWN
         try:
             parsed = read_attributes(op, attrs, type)
+            check_operands(op, operands)
+            if note is None and op.name != "constant":
+                raise ValueError("its type must follow it: /* ty=Tensor[(2), float32] */")
         except ValueError as fault:
             raise SyntaxFault(at, f"`{word}`: {fault}", length=len(word)) from None
         made = self.node(op, tuple(operands), parsed, type, offset=at)

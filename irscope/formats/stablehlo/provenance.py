@@ -109,6 +109,7 @@ class StablehloProvenance:
             at = self.aliases.get("#" + name)
             found = NOWHERE
             if at is not None:
+                self._known[name] = NOWHERE  # where the alias names itself
                 inner = Cursor(self.text, at)
                 if inner.eat_word("loc"):
                     inner.expect("(", "in a location")

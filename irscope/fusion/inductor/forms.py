@@ -13,6 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from irscope.fusion.views import row_major
+from irscope.source import UserError
+
+MAX_ATOMS = 500
+"""The most atoms of an index expression, those inside quotients included: each reshape that divides a quotient again doubles them."""
 
 
 class Digit(NamedTuple):
@@ -151,9 +155,22 @@ def divided(form: Form, divisor: int) -> tuple[Form, Form]:
     least, most = span(rest)
     if least >= 0 and most < divisor:
         return form_of(form.constant // divisor, above.items()), rest
+    if _has_too_many_atoms(form):
+        raise UserError("an index passes through too many reshapes and transposes: Inductor's expression for it is too long",
+                        "take another policy: --policy irscope")
     least, most = span(form)
     quotient = Form(0, ((Part(form, divisor, max(1, most // divisor + 1)), 1),))
     return quotient, Form(0, ((Part(form, 1, divisor), 1),))
+
+
+def _has_too_many_atoms(form: Form) -> bool:
+    """Whether a form has more than ``MAX_ATOMS``."""
+    count, stack = 0, [form]
+    while stack and count <= MAX_ATOMS:
+        terms = stack.pop().terms
+        count += len(terms)
+        stack.extend(atom.inner for atom, _ in terms if isinstance(atom, Part))
+    return count > MAX_ATOMS
 
 
 def digit_of(form: Form, low: int, extent: int) -> Form:

@@ -1,7 +1,7 @@
 """The lowering of each primitive with loops: pointwise values become expressions, reductions become buffers."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from math import prod
 
@@ -186,11 +186,16 @@ def mean_of_moments(state: State, node: Node, first: Node) -> Tensor | None:
 def _unrolled(state: State, node: Node, tensor: Tensor, shape: tuple[int, ...], reduced: tuple[int, ...], at: Sequence[Form]) -> Tensor:
     expression = Expression({}, {}, {node: None})
     where = coordinates(shape)
-    for n, point in enumerate(product(*(range(size) for size in reduced))):
+    for n, point in enumerate(_points(reduced)):
         expression.take(tensor.read([replaced(f, (*where, *(number(p) for p in point))) for f in at]))
         if n:
             expression.steps[f"combine{n}", where] = None
     return state.computed(node, expression, shape=shape)
+
+
+def _points(sizes: Sequence[int]) -> Iterable[tuple[int, ...]]:
+    """All positions in an array of these sizes; of an empty array none, however large its other sizes."""
+    return product(*map(range, sizes)) if 0 not in sizes else ()
 
 
 def window(state: State, node: Node) -> Tensor:
@@ -215,7 +220,7 @@ def window(state: State, node: Node) -> Tensor:
         state.realized(tensor)
     expression = Expression({}, {}, {node: None})
     padded = any(taps.pad_low) or any(taps.pad_high)
-    for n, point in enumerate(product(*(range(size) for size in taps.size))):
+    for n, point in enumerate(_points(taps.size)):
         here = [weighted((w,), (stride,), p * dilation - low) for w, stride, p, dilation, low in
                 zip(where, taps.stride, point, taps.rhs_dilate, taps.pad_low)]
         expression.take(tensor.read(here))
@@ -258,7 +263,7 @@ def adaptive(state: State, unit: Unit) -> None:
         lower_call(state, unit)
         return
     expression = Expression({}, {(node, where): None}, members)
-    for point in product(*(range(size) for size in sizes)):
+    for point in _points(sizes):
         here = list(where)
         for d, p in zip(pooled, point):
             here[d] = weighted((where[d],), (tensor.shape[d] // shape[d],), p)

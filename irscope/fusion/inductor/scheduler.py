@@ -115,7 +115,7 @@ class Scheduler:
         alive = dict.fromkeys(self.kernels)
         for _, a, b in scored:
             first_, second = self._now(a), self._now(b)
-            if first_ is second or self._refusal(first_, second) is not None or self._cycles(first_, second):
+            if first_ is second or self._refusal(first_, second) is not None or self.closes_cycle(first_, second):
                 continue
             made = self.backend.join(first_, second, self.ancestors.before(first_, second))
             self.joined.append((first_.label, second.label))
@@ -231,7 +231,7 @@ class Scheduler:
             return BETWEEN
         return ""
 
-    def _cycles(self, first: Kernel, second: Kernel) -> bool:
+    def closes_cycle(self, first: Kernel, second: Kernel) -> bool:
         """Whether kernels that were joined since the test form a path between the two; if so, records the refusal."""
         if not (self._reaches(second, first) or self._reaches(first, second)):
             return False

@@ -24,15 +24,22 @@ TURNED = {4: (3, 1, 2, 0), 3: (1, 2, 0)}
 """The dimensions of what attention saves, by their number, from the innermost outwards."""
 CHANNELS_LAST = (1, 3, 2, 0)
 """The dimensions of an image (N, C, H, W) from the innermost outwards, in the layout of oneDNN's convolutions."""
+MAX_RANK = 64
+"""The most dimensions of a tensor that PyTorch's reductions and loops allow (``dim_bitset_size`` of ATen)."""
 STEPS = 64
 """The expansion of attention has fewer primitives than this between its two products."""
 
 
 def shape_of(node: Node) -> tuple[int, ...]:
-    """The sizes of a value, bounded ones at their bound; () for anything but an array. Raises UserError for an unbounded size."""
+    """The sizes of a value, bounded ones at their bound; () for anything but an array.
+
+    Raises UserError for an unbounded size, and for more dimensions than PyTorch has.
+    """
     type = node.type
     if not isinstance(type, TensorType):
         return ()
+    if len(type.shape) > MAX_RANK:
+        raise UserError(f"%{node.name} has {len(type.shape)} dimensions: PyTorch's tensors have at most {MAX_RANK}")
     if any(isinstance(d, DynamicDim) and d.bound is None for d in type.shape):
         raise UserError(f"%{node.name} is {type}: Inductor's loops need every size", "bind it: --shape NAME=8,3,224,224")
     return tuple(d if isinstance(d, int) else d.bound or 0 for d in type.shape)

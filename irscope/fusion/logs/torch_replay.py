@@ -84,6 +84,8 @@ def replayed(scheduler: Scheduler, names: dict[str, str], steps: Sequence[Logged
         if step.made is None:
             scheduler.refuse(first, second, RefusedPair(step.words, step.words or ""))
             continue
+        if scheduler.closes_cycle(first, second):
+            continue  # the log is of another program, or its operations were matched to the wrong ones
         made = fused(first, second)
         scheduler.home.update(dict.fromkeys(made.names, made))
         scheduler.joined.append((step.producer, step.consumer))

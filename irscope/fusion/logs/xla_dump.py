@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 
 from irscope.fusion.logs.events import FusionLog, LoggedStep
+from irscope.source import UserError
 
-TOKEN = re.compile(r'([\w.]+)\s*(?::\s*("(?:[^"\\]|\\.)*"|[^\s{}]+)|(\{))|(\})')
+TOKEN = re.compile(r'(?<![\w.])([\w.]+)\s*(?::\s*("(?:[^"\\]|\\.)*"|[^\s{}]+)|(\{))|(\})')
 ESCAPE = re.compile(r"\\(.)")
 
 
@@ -23,21 +24,29 @@ def sniff(text: str) -> bool:
 
 
 def read(text: str, name: str) -> FusionLog:
-    """The steps of the one run in a dump; none if nothing was joined or refused."""
+    """The steps of the one run in a dump; none if nothing was joined or refused. Raises UserError for a time that is not a number."""
     log = FusionLog("xla-gpu", name, "XLA", device=name if "gpu_device_info" in text else "")
-    log.runs.append([step for kind, fields in _steps(text) for step in _read(kind, fields)])
+    log.runs.append([step for kind, fields in _steps(text) for step in _read(kind, fields, name)])
     return log
 
 
-def _read(kind: str, fields: dict[str, list[str]]) -> Iterator[LoggedStep]:
+def _read(kind: str, fields: dict[str, list[str]], name: str) -> Iterator[LoggedStep]:
     producer = (fields.get("producer_name") or [""])[0]
     if kind == "fusion":
         yield LoggedStep(producer, (fields.get("consumer_name") or [""])[0], made=(fields.get("fusion_name") or [""])[0])
     elif kind == "producer_ineligible":
         yield LoggedStep(producer, "", words=(fields.get("reason") or [""])[0])
     elif kind == "update_priority":
-        fused, apart = (float((fields.get(key) or ["0"])[0]) for key in ("us_fused", "us_unfused"))
+        fused, apart = (_time(key, (fields.get(key) or ["0"])[0], name) for key in ("us_fused", "us_unfused"))
         yield from (LoggedStep(producer, consumer, times=(fused, apart)) for consumer in fields.get("consumer_names", [""]))
+
+
+def _time(key: str, text: str, name: str) -> float:
+    """Microseconds of a field."""
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"{name} is not a dump of XLA's fusion pass: {key} is {text[:40]!r}, which is not a number") from None
 
 
 def _steps(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:

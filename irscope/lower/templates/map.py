@@ -7,10 +7,12 @@
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import VIEWS
+from irscope.graph import Node
 from irscope.graph.node import Index
 from irscope.lower.build import KernelBuilder
 from irscope.lower.call import KernelOperands
@@ -89,6 +91,8 @@ def _build_points(k: KernelBuilder, problem: Problem, match: PointTrace, lanes: 
 
 
 _PULLS = hlo.named("gather iota")
+MOST_RESHAPES = 16
+"""The most reshapes one after the other whose indices are computed in vectors. Each takes divisions, for which LLVM makes much code."""
 
 
 def _can_pull(problem: Problem) -> bool:
@@ -98,7 +102,17 @@ def _can_pull(problem: Problem) -> bool:
     if len(shapes) != 1 or problem.in_place or not all(n.op.scalar or n.op in VIEWS or n.op in _PULLS for n in group.nodes):
         return False
     shape = next(iter(shapes))
-    return bool(shape) and shape[-1] >= 4 and all(s.strides[-1] == 1 for s in problem.outs.values())
+    if not shape or shape[-1] < 4 or any(s.strides[-1] != 1 for s in problem.outs.values()):
+        return False
+    return _most_reshapes(group.nodes) <= MOST_RESHAPES
+
+
+def _most_reshapes(nodes: Sequence[Node]) -> int:
+    """The most reshapes on a path through some nodes."""
+    found: dict[Node, int] = {}
+    for node in sorted(nodes, key=lambda n: n.index):
+        found[node] = max((found.get(o, 0) for o in node.operands), default=0) + (node.op is hlo.reshape)
+    return max(found.values(), default=0)
 
 
 def _build_pull(k: KernelBuilder, problem: Problem, most: int) -> KernelOperands:

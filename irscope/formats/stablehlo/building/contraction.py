@@ -91,7 +91,7 @@ def _dot(work: Work) -> None:
 @builds("convolution")
 def _convolution(work: Work) -> None:
     work.count(2)
-    work.emit(hlo.convolution, _conv_attrs(work.fields, work.array(1)))
+    work.emit(hlo.convolution, _conv_attrs(work.fields, work.sized(1)))
 
 
 def _conv_attrs(fields: Fields, kernel: TensorType) -> dict[str, Any]:

@@ -100,6 +100,8 @@ class Fields:
             flat, sizes = _ints(value), value.type.dims() if isinstance(value.type, TensorType) and value.type.is_static else ()
             if flat is not None and len(sizes) == 2:
                 count, width = sizes[0], sizes[1]
+                if count > MAX_INTS:
+                    raise TypeFault(f"a matrix of {count} rows is too long")
                 return tuple(flat[i * width:(i + 1) * width] for i in range(count))
         raise self.fault(name, "a matrix of integers")
 

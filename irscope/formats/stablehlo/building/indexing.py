@@ -44,7 +44,7 @@ def _torch_index_select(work: Work) -> None:
     """The slices of an operand along ``dim``, by index, the first ``batch_dims`` dimensions together."""
     work.count(2)
     dim, batch = work.fields.integer("dim"), work.fields.integer("batch_dims", 0)
-    operand, index = work.array(), work.array(1)
+    operand, index = work.sized(), work.sized(1)
     if not 0 <= batch <= dim < operand.rank or batch > index.rank:
         raise TypeFault(f"dim {dim} and batch_dims {batch} of '{work.operation.name}' do not fit {operand} and {index}")
     picked: Node = work.operands[1]

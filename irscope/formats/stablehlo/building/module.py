@@ -18,7 +18,7 @@ from irscope.formats.stablehlo.building.work import BUILDERS, UnknownCallee, Uns
 from irscope.formats.stablehlo.dialect import STABLEHLO
 from irscope.formats.stablehlo.lexer import VALUE
 from irscope.formats.stablehlo.operations import Block, Defined, Function, Operation, ParsedModule, Region, Template, nested
-from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, unknown_op
+from irscope.graph import NO_ATTRS, UNKNOWN, Effect, Graph, Module, Node, Op, TensorType, TupleType, unknown_op
 from irscope.ops import hlo
 from irscope.ops.attrs import Literal
 from irscope.ops.faults import TypeFault
@@ -94,7 +94,9 @@ class _Program:
             if attributes and (raw := raw_of(attributes)):
                 self.raw[at] = raw
         if function.body is None:
-            scope.graph.root = scope.step(self.opaque("external"), scope.graph.params, UNKNOWN)
+            results = function.results
+            external = results[0] if len(results) == 1 else TupleType(tuple(results))
+            scope.graph.root = scope.step(self.opaque("external"), scope.graph.params, external)
         else:
             self._regions(function.body)
             returned = self._block(scope, function.body)

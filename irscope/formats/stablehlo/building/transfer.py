@@ -91,6 +91,7 @@ def _all_to_all(work: Work) -> None:
     if split == joined or len(work.operands) != 1:
         work.emit(hlo.all_to_all, attrs)
         return
+    operand = work.sized()
     x = work.step(hlo.all_to_all, work.operands, operand, attrs)
     sizes = list(operand.dims())
     sizes[split:split + 1] = [count, sizes[split] // count]

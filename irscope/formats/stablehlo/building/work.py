@@ -68,6 +68,13 @@ class Work:
             raise TypeFault(f"operand {number} of '{self.operation.name}' must be an array, but is {type}")
         return type
 
+    def sized(self, number: int = 0) -> TensorType:
+        """The type of an operand, which must be an array whose sizes are known."""
+        type = self.array(number)
+        if not type.is_static:
+            raise Unsupported(f"'{self.operation.name}' takes sizes that are not known: operand {number} is {type}")
+        return type
+
     def result_array(self, number: int = 0) -> TensorType:
         """The declared type of a result, which must be an array."""
         results = self.operation.results

@@ -71,6 +71,8 @@ def stretch(builder: Builder, x: Node, result: TensorType, dimensions: Ints) -> 
     """A broadcast that may repeat dimensions of size 1."""
     operand = x.type
     assert isinstance(operand, TensorType)
+    if len(dimensions) != operand.rank or not all(0 <= d < result.rank for d in dimensions):
+        raise TypeFault(f"dimensions {list(dimensions)} of a broadcast do not fit {operand} and {result}")
     kept = [i for i, d in enumerate(dimensions) if operand.shape[i] == result.shape[d]]
     if len(kept) != operand.rank:
         if any(operand.shape[i] != 1 for i in range(operand.rank) if i not in kept):
@@ -83,12 +85,23 @@ def _iota(builder: Builder, node: Node, operands: Sequence[Node], sizes: list[In
     return builder.add(hlo.iota, (), node.attrs, _typed(node, sizes[0]))
 
 
+def _check_rank(node: Node, operand: Node, sizes: list[Ints]) -> None:
+    """Raise TypeFault where one of the lists has another length than the rank of an operand."""
+    type = operand.type
+    assert isinstance(type, TensorType)
+    for each in sizes:
+        if len(each) != type.rank:
+            raise TypeFault(f"%{node.name}: {node.op.name} of {type} needs {type.rank} numbers in each operand, but has {len(each)}")
+
+
 def _slice(builder: Builder, node: Node, operands: Sequence[Node], sizes: list[Ints]) -> Node:
+    _check_rank(node, operands[0], sizes)
     starts, limits, strides = sizes
     return builder.add(hlo.slice, operands[:1], {"slice": tuple(zip(starts, limits, strides, strict=True))})
 
 
 def _pad(builder: Builder, node: Node, operands: Sequence[Node], sizes: list[Ints]) -> Node:
+    _check_rank(node, operands[0], sizes)
     return builder.add(hlo.pad, operands[:2], {"padding": tuple(zip(*sizes, strict=True))})
 
 
@@ -100,6 +113,8 @@ def _convolution(builder: Builder, node: Node, operands: Sequence[Node], sizes: 
     dims, window, kernel = Convolution.of(node).dim_labels, Convolution.of(node).window, operands[1].type
     assert isinstance(kernel, TensorType) and isinstance(window, Window)
     flat = sizes[0]
+    if len(flat) != 2 * len(dims.rhs_spatial):
+        raise TypeFault(f"%{node.name}: {node.op.name} needs {2 * len(dims.rhs_spatial)} numbers of padding, but has {len(flat)}")
     window = replace(window, size=tuple(kernel.dims()[i] for i in dims.rhs_spatial), pad_low=flat[::2], pad_high=flat[1::2])
     attrs: dict[str, Any] = {**node.attrs, "window": window}
     made = builder.add(hlo.convolution, operands[:2], attrs)

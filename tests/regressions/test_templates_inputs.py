@@ -1,0 +1,68 @@
+"""Files of strangers that kernels took too long to be made for, and differences that a comparison did not see."""
+from __future__ import annotations
+
+import numpy as np
+
+import irscope
+from irscope.backends.comparison import compare
+from irscope.lower.build import KernelBuilder
+from irscope.lower.pull import along_lanes
+from tests.effort import calls_in
+
+GATHER = "gather(p, {x}), offset_dims={{}}, collapsed_slice_dims={{0}}, start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1}}"
+
+
+def gathered(lines: list[str], last: str, size: int) -> str:
+    return "\n".join(["HloModule m", "ENTRY e {", " p = f32[1000] parameter(0)", " x0 = s32[512] parameter(1)", *lines,
+                      f" ROOT r = f32[{size}] {GATHER.format(x=last)}", "}"])
+
+
+def check(text: str, expected: np.ndarray[tuple[int, ...], np.dtype[np.int32]], indices: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> None:
+    p = np.arange(1000, dtype=np.float32)
+    model = irscope.compile(irscope.load(text, format="hlo"))
+    np.testing.assert_array_equal(model(p, indices), p[expected])
+
+
+def test_indices_that_are_mirrored_and_shifted_many_times() -> None:
+    lines, size = [], 512
+    indices = expected = np.arange(512, dtype=np.int32)
+    for i in range(40):
+        lines += [f" a{i} = s32[{size}] reverse(x{i}), dimensions={{0}}", f" x{i + 1} = s32[{size - 1}] slice(a{i}), slice={{[1:{size}]}}"]
+        size, expected = size - 1, expected[::-1][1:]
+    check(gathered(lines, "x40", size), expected, indices)
+
+
+def test_lanes_are_found_in_as_many_steps_as_an_index_has() -> None:
+    def found(n: int) -> None:
+        k = KernelBuilder("k")
+        index = k.lane(4)
+        for i in range(n):
+            index = index * k.splat(k.index(-1), 4) + k.splat(k.index(i), 4)
+        assert along_lanes(k, index) is not None
+
+    small, large = calls_in(found, 100), calls_in(found, 1000)
+    assert large < 15 * small
+
+
+def test_reshapes_one_after_the_other_are_not_computed_in_vectors() -> None:
+    lines, expected = [], np.arange(512, dtype=np.int32)
+    size = 512
+    indices = expected
+    for i in range(24):
+        rows = next(d for d in range(2, size + 1) if size % d == 0)
+        lines += [f" y{i} = s32[{rows},{size // rows}] reshape(x{i})", f" t{i} = s32[{size // rows},{rows}] transpose(y{i}), dimensions={{1,0}}",
+                  f" z{i} = s32[{size}] reshape(t{i})", f" x{i + 1} = s32[{size - 1}] slice(z{i}), slice={{[0:{size - 1}]}}"]
+        expected = expected.reshape(rows, size // rows).T.reshape(-1)[:-1]
+        size -= 1
+    text = gathered(lines, "x24", size)
+    check(text, expected, indices)
+    kernels = irscope.compile(irscope.load(text, format="hlo")).program.kernels()
+    assert [kernel.schedule["template"] for kernel in kernels] == ["generic"]
+
+
+def test_large_integers_that_differ_by_one_differ() -> None:
+    large = np.array([2**62, 2**62], np.int64)
+    found = compare("out0", large + np.array([0, 1]), large)
+    assert found.fault is not None and found.fault.startswith("1 of 2 values differ, the most at out0[1]")
+    assert found.max_abs == 1
+    assert compare("out0", large, large).fault is None
