@@ -7,6 +7,7 @@ import irscope
 from irscope.backends.comparison import compare
 from irscope.lower.build import KernelBuilder
 from irscope.lower.pull import along_lanes
+from irscope.lower.templates.map import MOST_RESHAPES, most_reshapes
 from tests.effort import calls_in
 
 GATHER = "gather(p, {x}), offset_dims={{}}, collapsed_slice_dims={{0}}, start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1}}"
@@ -17,19 +18,15 @@ def gathered(lines: list[str], last: str, size: int) -> str:
                       f" ROOT r = f32[{size}] {GATHER.format(x=last)}", "}"])
 
 
-def check(text: str, expected: np.ndarray[tuple[int, ...], np.dtype[np.int32]], indices: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> None:
-    p = np.arange(1000, dtype=np.float32)
-    model = irscope.compile(irscope.load(text, format="hlo"))
-    np.testing.assert_array_equal(model(p, indices), p[expected])
-
-
 def test_indices_that_are_mirrored_and_shifted_many_times() -> None:
     lines, size = [], 512
     indices = expected = np.arange(512, dtype=np.int32)
     for i in range(40):
         lines += [f" a{i} = s32[{size}] reverse(x{i}), dimensions={{0}}", f" x{i + 1} = s32[{size - 1}] slice(a{i}), slice={{[1:{size}]}}"]
         size, expected = size - 1, expected[::-1][1:]
-    check(gathered(lines, "x40", size), expected, indices)
+    p = np.arange(1000, dtype=np.float32)
+    (found,) = irscope.compile(irscope.load(gathered(lines, "x40", size), format="hlo"))(p, indices)
+    np.testing.assert_array_equal(found, p[expected])
 
 
 def test_lanes_are_found_in_as_many_steps_as_an_index_has() -> None:
@@ -44,20 +41,12 @@ def test_lanes_are_found_in_as_many_steps_as_an_index_has() -> None:
     assert large < 15 * small
 
 
-def test_reshapes_one_after_the_other_are_not_computed_in_vectors() -> None:
-    lines, expected = [], np.arange(512, dtype=np.int32)
-    size = 512
-    indices = expected
-    for i in range(24):
-        rows = next(d for d in range(2, size + 1) if size % d == 0)
-        lines += [f" y{i} = s32[{rows},{size // rows}] reshape(x{i})", f" t{i} = s32[{size // rows},{rows}] transpose(y{i}), dimensions={{1,0}}",
-                  f" z{i} = s32[{size}] reshape(t{i})", f" x{i + 1} = s32[{size - 1}] slice(z{i}), slice={{[0:{size - 1}]}}"]
-        expected = expected.reshape(rows, size // rows).T.reshape(-1)[:-1]
-        size -= 1
-    text = gathered(lines, "x24", size)
-    check(text, expected, indices)
-    kernels = irscope.compile(irscope.load(text, format="hlo")).program.kernels()
-    assert [kernel.schedule["template"] for kernel in kernels] == ["generic"]
+def test_the_most_reshapes_on_a_path_are_counted() -> None:
+    lines = [f" y{i} = s32[64,8] reshape(x{i})\n t{i} = s32[8,64] transpose(y{i}), dimensions={{1,0}}\n x{i + 1} = s32[512] reshape(t{i})"
+             for i in range(20)]
+    nodes = irscope.load(gathered(lines, "x20", 512), format="hlo").module().main().nodes
+    assert most_reshapes(nodes) == 40 > MOST_RESHAPES
+    assert most_reshapes([node for node in nodes if node.op.name != "reshape"]) == 0
 
 
 def test_large_integers_that_differ_by_one_differ() -> None:

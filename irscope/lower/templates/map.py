@@ -104,10 +104,10 @@ def _can_pull(problem: Problem) -> bool:
     shape = next(iter(shapes))
     if not shape or shape[-1] < 4 or any(s.strides[-1] != 1 for s in problem.outs.values()):
         return False
-    return _most_reshapes(group.nodes) <= MOST_RESHAPES
+    return most_reshapes(group.nodes) <= MOST_RESHAPES
 
 
-def _most_reshapes(nodes: Sequence[Node]) -> int:
+def most_reshapes(nodes: Sequence[Node]) -> int:
     """The most reshapes on a path through some nodes."""
     found: dict[Node, int] = {}
     for node in sorted(nodes, key=lambda n: n.index):
