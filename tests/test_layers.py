@@ -114,7 +114,7 @@ CATCHES: dict[str, tuple[int, str]] = {
     "lint/baseline.py": (2, "JSON files"),
     "ops/custom_calls.py": (1, "the configuration of a library in a call, which is JSON of any form"),
     "expand/manual.py": (1, "the text of a sharding"),
-    "source/arrays.py": (2, "files of arrays"),
+    "source/arrays.py": (1, "files of arrays"),
     "source/data_text.py": (2, "Python's parsers of literals and numbers"),
     "source/checkpoints.py": (1, "files of weights"),
     "source/memory.py": (2, "the operating system"),
