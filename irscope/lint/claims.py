@@ -35,7 +35,7 @@ TIDIED = ("simplify-algebra", "share-equal", "simplify-algebra", "remove-dead")
 no saving is claimed for what they do themselves: 1,074 us had been, for a product that the text had twice (docs/lint/evidence.md)."""
 
 CANNOT = (UserError, TypeFault)
-"""The errors that the expansion and the policy raise if they cannot judge a part of a text."""
+"""The errors that the expansion and the policy raise if they do not support a part of a text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class KernelCalls:
 class Planned:
     """The plans of a module under a policy, callees first: the last is the entry's.
 
-    Raises UserError if the policy cannot judge the module, or if there are no plans.
+    Raises UserError if the policy does not support the module, or if there are no plans.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from irscope.graph import Graph, Module, Reading
 from irscope.source import Finding
 
 MAX_FINDINGS = 1000
-"""How many findings get a line; nobody reads more."""
+"""How many findings get a line: more are not readable."""
 MAX_BACK = 8
 """How many nodes are skipped that stand for operands that the text does not have."""
 

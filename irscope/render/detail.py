@@ -26,7 +26,7 @@ MAX_INPUTS = 5
 MAX_RESULTS = 4
 """If one node is more results than this, their numbers are not listed."""
 MAX_LEVELS = 32
-"""Bodies are not opened deeper than this: nobody reads so many frames around one box, and graphs may nest thousands deep."""
+"""Bodies are not opened deeper than this: so many frames around one box are not readable, and graphs may nest thousands deep."""
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from irscope.fusion.policy import AsWritten, policy_named
-from irscope.fusion.xla import gpu_cost, gpu_launch, gpu_rules, reduction_launch, shapes, transposes
+from irscope.fusion.xla import gpu_cost, gpu_cost_analysis, gpu_launch, gpu_rules, reduction_launch, shapes, transposes
 from irscope.fusion.xla.gpu_cost import CostModel
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_rules import GpuRules
@@ -218,7 +218,7 @@ def test_a_triton_kernel_that_is_read_twice_reads_for_it_twice(device: str, apar
 
 THRESHOLDS = [
     (gpu_rules, "SIGNIFICANT", 1), (gpu_rules, "MAX_REDUCTIONS", 1), (gpu_cost, "LAUNCH", 10),
-    (gpu_cost, "OVERLAP", 0.04), (gpu_cost, "UNEVEN_CONCATENATION", 50), (reduction_launch, "THREADS", 128), (gpu_launch, "THREADS", 64),
+    (gpu_cost, "OVERLAP", 0.04), (gpu_cost_analysis, "UNEVEN_CONCATENATION", 50), (reduction_launch, "THREADS", 128), (gpu_launch, "THREADS", 64),
     (shapes, "WARP", 1)]
 
 
@@ -242,9 +242,9 @@ def copied(length: int) -> tuple[str, str]:
 def test_code_that_is_copied_too_often_stays_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert copied(36) == ("", "")  # 250 * 37 + 749 instructions
     assert copied(37) == ("code-duplication", "10249 instructions of IR > 10000")
-    monkeypatch.setattr(gpu_cost, "MAX_IR", 10249)
+    monkeypatch.setattr(gpu_cost_analysis, "MAX_IR", 10249)
     assert copied(37) == ("", "")
-    monkeypatch.setattr(gpu_cost, "MAX_IR", 9998)
+    monkeypatch.setattr(gpu_cost_analysis, "MAX_IR", 9998)
     assert copied(36) == ("code-duplication", "9999 instructions of IR > 9998")
 
 

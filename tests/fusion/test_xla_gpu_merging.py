@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from irscope.fusion.xla import gpu, gpu_cost
-from irscope.fusion.xla.gpu_cost import Before, CostModel
+from irscope.fusion.xla import gpu, gpu_cost_analysis
+from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_cost_analysis import Before
 from irscope.fusion.xla.gpu_device import DEVICES
 from irscope.fusion.xla.gpu_kinds import moves_minor_within, traits
 from irscope.fusion.xla.instructions import Computation, Instruction
@@ -96,7 +97,7 @@ def test_a_long_chain_is_not_walked_at_each_step(line: str, monkeypatch: pytest.
 
 
 def test_a_kernel_grows_up_to_the_limit_of_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_cost, "MAX_IR", 500)
+    monkeypatch.setattr(gpu_cost_analysis, "MAX_IR", 500)
     lines = ["v0 = f32[64] parameter(0)", *(f"v{i} = f32[64] negate(v{i - 1})" for i in range(1, 1000))]
     computation = Computation.of(module("\n".join([*lines[:-1], "ROOT " + lines[-1]])).main())
     gpu.run(computation, DEVICES["h100"])

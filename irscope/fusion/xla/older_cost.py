@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irscope.fusion.xla.durations import duration
-from irscope.fusion.xla.gpu_cost import LAUNCH, MAX_IR, CostModel
+from irscope.fusion.xla.gpu_cost import LAUNCH, CostModel
+from irscope.fusion.xla.gpu_cost_analysis import MAX_IR
 from irscope.fusion.xla.gpu_device import Device
 from irscope.fusion.xla.gpu_kinds import KernelEmitter, heroes_of, kind_of
 from irscope.fusion.xla.instructions import Instruction
