@@ -104,7 +104,8 @@ def lint(what: Paths, options: LintOptions | None = None, *, watch: Watcher = SI
     errors = each_dump(what, options, session.add, watch)
     result = LintResult(session.report(), session.accepted, errors=errors)
     if options.write_baseline is not None:
-        write_baseline(options.write_baseline, session.acceptable(), session.fusion)
+        inputs = [path for path in map(path_or_empty, _several(what)) if path]
+        write_baseline(options.write_baseline, session.acceptable(), session.fusion, inputs)
         result.written = len(session.acceptable())
     return result
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,11 @@ def _plain(name: str) -> str:
     return re.sub(r"(?:\.\d+)+$", "", name) if not name.isdigit() else ""
 
 
-def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dict[str, object]] | None = None) -> None:
+def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dict[str, object]] | None = None,
+                   inputs: Collection[str] = ()) -> None:
     """Store the findings as accepted, each with its message for the reader of the file; ``fusion``: what the policy made of each file.
 
-    A baseline is replaced, also one that was read. Raises UserError where the file is another one, which may be an input.
+    A baseline is replaced, also one that was read. Raises UserError where the file is not a baseline, or is one of ``inputs``.
     """
     before = os.path.isfile(path) and os.path.getsize(path) > 0
     if before and not _is_baseline(path):
@@ -47,7 +48,7 @@ def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dic
     counted = Counter((fingerprint(f), f.code, f.message) for f in findings)
     rows = [{"fingerprint": print_, "code": code, "message": message, "count": n} for (print_, code, message), n in sorted(counted.items())]
     document = {"version": VERSION, "findings": rows, **({"fusion": fusion} if fusion else {})}
-    with writing(path, again=before) as stream:
+    with writing(path, inputs, again=before) as stream:
         stream.write((strict_json(document, indent=1) + "\n").encode())
     note_read(path)  # the report of this run does not replace it
 

@@ -126,6 +126,14 @@ def test_a_baseline_that_was_read_is_written_again(line: str, folder: Path, cli:
     assert read_baseline(line.split("--write-baseline ")[1].split()[0]).total() > 0
 
 
+def test_a_baseline_that_is_given_as_a_dump_too_is_not_written(folder: Path, cli: Cli) -> None:
+    cli("lint", "a.hlo", "--write-baseline", "b.json")
+    before = (folder / "b.json").read_bytes()
+    result = cli("lint", "a.hlo", "b.json", "--write-baseline", "b.json", "--select", "ALG003")
+    assert result.exit_code == 2 and "b.json is an input; it is not overwritten" in result.stderr
+    assert (folder / "b.json").read_bytes() == before
+
+
 def test_check_writes_its_baseline_again(folder: Path, cli: Cli) -> None:
     assert cli("check", "--write-baseline").exit_code == 0 and cli("check", "--write-baseline").exit_code == 0
     assert read_baseline("check.json").total() > 0
