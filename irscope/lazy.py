@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Array", "LazyModule", "ml_dtypes", "modules_of", "np", "resource", "zipfile"]
+__all__ = ["Array", "LazyModule", "lzma", "ml_dtypes", "modules_of", "np", "resource", "zipfile"]
 
 
 def modules_of(package: str) -> list[ModuleType]:
@@ -27,6 +27,7 @@ class LazyModule:
 
 
 if TYPE_CHECKING:
+    import lzma
     import resource
     import zipfile
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 else:
+    lzma = LazyModule("lzma")
     ml_dtypes = LazyModule("ml_dtypes")
     np = LazyModule("numpy")
     resource = LazyModule("resource")

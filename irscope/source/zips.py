@@ -4,7 +4,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from irscope.lazy import zipfile
+from irscope.lazy import lzma, zipfile
 
 
 def damaged() -> tuple[type[Exception], ...]:
@@ -14,7 +14,6 @@ def damaged() -> tuple[type[Exception], ...]:
     """
     found = zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error, EOFError, zlib.error, OverflowError
     try:
-        from lzma import LZMAError
+        return *found, lzma.LZMAError
     except ImportError:  # a Python without it unpacks no such members
         return found
-    return *found, LZMAError

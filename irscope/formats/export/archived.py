@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irscope.formats.export.arguments import Arguments, tensor_meta
-from irscope.formats.export.making import UNTYPED, Argument, GraphMaker, unused
+from irscope.formats.export.making import UNTYPED, Argument, GraphMaker, Invocation, unused
 from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.export.symbols import Unreadable, spelled
 from irscope.formats.export.targets import GET_ITEM, SPELLED, Targets, canonical, is_higher_order
@@ -110,7 +110,7 @@ class ArchivedGraphReader:
             raise BadRecord(f"{record.path}: {name} is made twice")
         single = self._is_single(record, outputs, name)
         type: Type = self._type(outputs[0], name) if single and outputs else UNKNOWN
-        node = self.maker.call(name, target, positional, keywords, type, bodies=bodies)
+        node = self.maker.call(name, Invocation(target, positional, keywords, bodies), type)
         if not single:
             self._parts(node, outputs)
         if record.has("metadata"):
@@ -179,7 +179,7 @@ class ArchivedGraphReader:
     def _get(self, name: str, node: Node, place: int, type: Type) -> Node:
         if name in self.maker.names:
             raise BadRecord(f"{self.record.path}: {name} is made twice")
-        return self.maker.call(name, GET_ITEM, [node, place], {}, type)
+        return self.maker.call(name, Invocation(GET_ITEM, [node, place]), type)
 
     def _subgraph(self, record: Record, bodies: list[Graph]) -> Node:
         """The ``get_attr`` of a graph that is an argument of a call. The same graph is read once."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
+from irscope.formats.export.making import UNTYPED, Argument, GraphMaker, Invocation
 from irscope.formats.export.targets import METHOD, SPELLED, SUBMODULE, canonical
 from irscope.formats.export.values import NamedConstant, named
 from irscope.formats.syntax import SyntaxFault
@@ -85,7 +85,7 @@ class Listing:
         if "device" in keywords and isinstance(keywords["device"], str):
             keywords["device"] = NamedConstant(keywords["device"], "Device")
         called = METHOD + target if opcode == "call_method" else SUBMODULE + target if opcode == "call_module" else canonical(target)
-        self.maker.call(name, called, arguments, keywords, UNKNOWN, at)
+        self.maker.call(name, Invocation(called, arguments, keywords), UNKNOWN, at)
 
     def _value(self, name: str, at: int) -> Node:
         found = self.maker.names.get(name)

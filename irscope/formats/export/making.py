@@ -11,6 +11,7 @@ So all analyses of TorchScript read these graphs. The names of keyword arguments
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 from irscope.formats.export.operators import GET_ATTR
@@ -44,6 +45,16 @@ def unused(base: str, is_taken: Callable[[str], bool]) -> str:
     return name
 
 
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What a call invokes: a target, its arguments, and the subgraphs among them."""
+
+    target: str
+    arguments: Sequence[Argument]
+    keywords: Mapping[str, Argument] = field(default_factory=dict)
+    bodies: Sequence[Graph] = ()
+
+
 class GraphMaker:
     """One graph of a program under construction, and the names of its values."""
 
@@ -72,9 +83,9 @@ class GraphMaker:
         self.names[name] = node
         return node
 
-    def call(self, name: str, target: str, arguments: Sequence[Argument], keywords: Mapping[str, Argument], type: Type, loc: int = -1,
-             bodies: Sequence[Graph] = ()) -> Node:
+    def call(self, name: str, invoked: Invocation, type: Type, loc: int = -1) -> Node:
         """The call of a target."""
+        target, arguments, keywords = invoked.target, invoked.arguments, invoked.keywords
         if target == GET_ITEM and len(arguments) == 2:
             whole, place = arguments
             if isinstance(whole, Node) and isinstance(place, int) and not isinstance(whole.type, TensorType):
@@ -85,7 +96,7 @@ class GraphMaker:
         attrs: dict[str, Any] = {"target": target}
         if named:
             attrs["keywords"] = tuple(named)
-        node = Node(self.targets.op(target), name, type, tuple(operands), self._attrs(attrs), tuple(bodies), loc)
+        node = Node(self.targets.op(target), name, type, tuple(operands), self._attrs(attrs), tuple(invoked.bodies), loc)
         self.names[name] = self.graph.add(node)
         return node
 

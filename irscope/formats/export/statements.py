@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 from irscope.formats.export.expressions import Expressions, dotted, parse, shown
-from irscope.formats.export.making import UNTYPED, Argument, GraphMaker
+from irscope.formats.export.making import UNTYPED, Argument, GraphMaker, Invocation
 from irscope.formats.export.targets import GET_ITEM, METHOD, SUBMODULE, canonical, is_higher_order
 from irscope.formats.export.types import BadType, parse_annotation
 from irscope.formats.syntax import SyntaxFault
@@ -126,7 +126,7 @@ class Statements:
                 raise read.fault(value, f"{value.id} is no value")
             self.maker.names[name] = found
         elif isinstance(value, ast.Subscript):
-            self._add(name, GET_ITEM, [read.argument(value.value), self._index(value.slice)], {}, type, at)
+            self._add(name, Invocation(GET_ITEM, [read.argument(value.value), self._index(value.slice)]), type, at)
         elif isinstance(value, ast.BinOp):
             self._operator(name, type, value.op, [value.left, value.right], at)
         elif isinstance(value, ast.UnaryOp) and not isinstance(value.operand, ast.Constant):
@@ -146,7 +146,7 @@ class Statements:
         arguments = [self.expressions.argument(part) for part in parts]
         if function == "contains":
             arguments.reverse()
-        self._add(name, f"_operator.{function}", arguments, {}, type, at)
+        self._add(name, Invocation(f"_operator.{function}", arguments), type, at)
 
     def _in_place(self, statement: ast.AugAssign) -> None:
         """``a += b;  iadd = a``: the call is the one that the next statement names."""
@@ -155,7 +155,7 @@ class Statements:
         name = statement.target.id
         arguments = [self.expressions.name(statement.target), self.expressions.argument(statement.value)]
         before = self.maker.names.get(name)
-        self._add(f"{name}.{function}.{len(self.maker.graph.nodes)}", f"_operator.{function}", arguments, {},
+        self._add(f"{name}.{function}.{len(self.maker.graph.nodes)}", Invocation(f"_operator.{function}", arguments),
                   before.type if before is not None else UNKNOWN, self.expressions.at)
         self.maker.names[name] = self.maker.graph.nodes[-1]
 
@@ -173,7 +173,7 @@ class Statements:
             node = self.maker.attribute(name, rest, type, None, at)
             self.attributes[node] = Unresolved(node, rest, at)
         elif root in self.maker.names:
-            self._add(name, "builtins.getattr", [self.expressions.argument(value.value), value.attr], {}, type, at)
+            self._add(name, Invocation("builtins.getattr", [self.expressions.argument(value.value), value.attr]), type, at)
         elif path:
             raise SyntaxFault(self.expressions.at + (value.end_col_offset or 0), f"syntax: '(' is expected after {path[:80]}",
                               "the text may be cut off: print the whole graph")
@@ -202,12 +202,12 @@ class Statements:
             if keyword.arg is None or keyword.arg in keywords:
                 raise read.fault(keyword, "a call of a graph names each keyword once, without **")
             keywords[keyword.arg] = read.argument(keyword.value)
-        self._add(name, target, arguments, keywords, type, at)
+        self._add(name, Invocation(target, arguments, keywords), type, at)
 
-    def _add(self, name: str, target: str, arguments: list[Argument], keywords: dict[str, Argument], type: Type, at: int) -> None:
-        node = self.maker.call(name, target, arguments, keywords, type, at)
-        if self.attributes and (is_higher_order(target) or target.startswith(SUBMODULE)):
-            for argument in [*arguments, *keywords.values()]:
+    def _add(self, name: str, invoked: Invocation, type: Type, at: int) -> None:
+        node = self.maker.call(name, invoked, type, at)
+        if self.attributes and (is_higher_order(invoked.target) or invoked.target.startswith(SUBMODULE)):
+            for argument in [*invoked.arguments, *invoked.keywords.values()]:
                 if isinstance(argument, Node) and argument in self.attributes:
                     self.attributes[argument].calls.append(node)
 

@@ -58,9 +58,13 @@ WITH_BETA = frozenset(("affine", "scaledtanh", "hardsigmoid"))
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """How one step works: ``run(k, x, weights, state)`` takes the projected input and gives the next state, the hidden one first."""
+    """How one step works: ``run(k, x, weights, state)`` takes the projected input and gives the next state, the hidden one first.
+
+    ``weights`` are those that each step reads.
+    """
 
     run: Callable[[Tensors, Node, Sequence[Node], Sequence[Node]], list[Node]]
+    weights: list[Node]
 
 
 def _activations(a: Attributes, defaults: Sequence[str], directions: int) -> list[list[Function]]:
@@ -94,10 +98,9 @@ def _parts(k: Tensors, x: Node, n: int) -> list[Node]:
 # ---------------------------------------------------------------------- sequences
 
 
-def _steps(t: Onnx, cell: Cell, xs: Node, weights: list[Node], state: list[Node], lengths: Node | None, reverse: bool
-           ) -> tuple[Node, list[Node]]:
+def _steps(t: Onnx, cell: Cell, xs: Node, state: list[Node], lengths: Node | None, reverse: bool) -> tuple[Node, list[Node]]:
     """All hidden states (T, B, H) and the last state. Past the end of a sequence the state stays, and the output is zero."""
-    steps = t.shape(xs)[0]
+    steps, weights = t.shape(xs)[0], cell.weights
 
     def one(k: Tensors, x: Node, on: Node | None, given: Sequence[Node], now: Sequence[Node]) -> tuple[list[Node], Node]:
         after = cell.run(k, x, given, now)
@@ -143,8 +146,8 @@ class Layer:
     gates: int
 
 
-def _run(t: Onnx, a: Attributes, layer: Layer, build: Callable[[int, int], tuple[Cell, list[Node], bool]]) -> list[Node]:
-    """Y (T, D, B, H), and the last states (D, B, H). ``build(direction, hidden)`` gives the cell, the weights that its steps read, and
+def _run(t: Onnx, a: Attributes, layer: Layer, build: Callable[[int, int], tuple[Cell, bool]]) -> list[Node]:
+    """Y (T, D, B, H), and the last states (D, B, H). ``build(direction, hidden)`` gives the cell, and
     whether the bias of the hidden state belongs to the projection of the input.
     """
     directions, (x, batch_first) = t.shape(layer.w)[0], (layer.x, bool(a.layout))
@@ -156,7 +159,7 @@ def _run(t: Onnx, a: Attributes, layer: Layer, build: Callable[[int, int], tuple
     lengths = None if layer.lengths is None else t.reshape(t.convert(layer.lengths, S32), (batch, 1))
     outs, last = [], []
     for d in range(directions):
-        cell, weights, together = build(d, hidden)
+        cell, together = build(d, hidden)
         projected = t.dot(x, _of(t, layer.w, d), ([2], [1]))
         if layer.bias is not None:
             first, second = _parts(t, _of(t, layer.bias, d), 2)
@@ -166,7 +169,7 @@ def _run(t: Onnx, a: Attributes, layer: Layer, build: Callable[[int, int], tuple
             if given is not None:
                 given = t.transpose(given, (1, 0, 2)) if batch_first else given
             state.append(t.full((batch, hidden), 0, t.dtype(x)) if given is None else _of(t, given, d))
-        ys, end = _steps(t, cell, projected, weights, state, lengths, a.direction == "reverse" or d == 1)
+        ys, end = _steps(t, cell, projected, state, lengths, a.direction == "reverse" or d == 1)
         outs.append(t.reshape(ys, (t.shape(ys)[0], 1, batch, hidden)))
         last.append([t.reshape(e, (1, batch, hidden)) for e in end])
     results = [t.concat(outs, 1), *(t.concat([states[i] for states in last], 0) for i in range(len(layer.states)))]
@@ -187,12 +190,12 @@ def rnn(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, le
     """``h = f(W x + R h + b)``."""
     functions = _activations(a, ("tanh",), t.shape(w)[0])
 
-    def build(d: int, hidden: int) -> tuple[Cell, list[Node], bool]:
+    def build(d: int, hidden: int) -> tuple[Cell, bool]:
         (f,) = functions[d]
 
         def run(k: Tensors, x: Node, held: Sequence[Node], state: Sequence[Node]) -> list[Node]:
             return [f(k, _clipped(k, k.add(x, k.dot(state[0], held[0], ([1], [1]))), a.clip))]
-        return Cell(run), [_of(t, r, d)], True
+        return Cell(run, [_of(t, r, d)]), True
     return tuple(_run(t, a, Layer(x, w, r, bias, lengths, [h], 1), build))
 
 
@@ -202,7 +205,7 @@ def gru(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, le
     """Gates z, r and h; the reset gate stands before or after the product with the hidden state."""
     functions = _activations(a, ("sigmoid", "tanh"), t.shape(w)[0])
 
-    def build(d: int, hidden: int) -> tuple[Cell, list[Node], bool]:
+    def build(d: int, hidden: int) -> tuple[Cell, bool]:
         f, g = functions[d]
         hidden_bias = t.full((3 * hidden,), 0, t.dtype(x)) if bias is None else _parts(t, _of(t, bias, d), 2)[1]
 
@@ -222,7 +225,7 @@ def gru(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, le
                 inner = k.add(of(k.mul(reset, state[0]), rh), bh)
             new = g(k, _clipped(k, k.add(xh, inner), a.clip))
             return [k.add(k.mul(k.sub(k.like(z, 1), z), new), k.mul(z, state[0]))]
-        return Cell(run), [_of(t, r, d), hidden_bias], False
+        return Cell(run, [_of(t, r, d), hidden_bias]), False
     return tuple(_run(t, a, Layer(x, w, r, bias, lengths, [h], 3), build))
 
 
@@ -233,7 +236,7 @@ def lstm(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, *
     lengths, h, c, peep = rest
     functions = _activations(a, ("sigmoid", "tanh", "tanh"), t.shape(w)[0])
 
-    def build(d: int, hidden: int) -> tuple[Cell, list[Node], bool]:
+    def build(d: int, hidden: int) -> tuple[Cell, bool]:
         f, g, out = functions[d]
 
         def run(k: Tensors, x: Node, held: Sequence[Node], state: Sequence[Node]) -> list[Node]:
@@ -246,5 +249,5 @@ def lstm(t: Onnx, a: Attributes, x: Node, w: Node, r: Node, bias: Node | None, *
             forget = k.sub(k.like(i, 1), i) if a.input_forget else gate(forget, 2, state[1])
             cell = k.add(k.mul(forget, state[1]), k.mul(i, g(k, _clipped(k, new, a.clip))))
             return [k.mul(gate(o, 1, cell), out(k, cell)), cell]
-        return Cell(run), [_of(t, r, d), *([] if peep is None else [_of(t, peep, d)])], True
+        return Cell(run, [_of(t, r, d), *([] if peep is None else [_of(t, peep, d)])]), True
     return tuple(_run(t, a, Layer(x, w, r, bias, lengths, [h, c], 4), build))

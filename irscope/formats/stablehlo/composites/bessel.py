@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.formats.stablehlo.composites.terms import Term, declare_formula
+from irscope.formats.stablehlo.composites.terms import Formula, Term, declare_formula
 from irscope.graph.dtypes import F64
 
 # Cephes, i1.c and i1f.c: Chebyshev coefficients of exp(-x) i1(x) / x below 8, and of exp(-x) sqrt(x) i1(x) above.
@@ -49,4 +49,4 @@ def _chebyshev(x: Term, coefficients: Sequence[float]) -> Term:
     return (b0 - b2) * 0.5
 
 
-BESSEL_I1E = declare_formula("bessel-i1e", "exp(-abs(x)) times the modified Bessel function of order 1.", bessel_i1e, weight=80)
+BESSEL_I1E = declare_formula("bessel-i1e", "exp(-abs(x)) times the modified Bessel function of order 1.", Formula(bessel_i1e), weight=80)

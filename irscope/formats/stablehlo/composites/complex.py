@@ -120,5 +120,5 @@ def _sum(first: Term, terms: Sequence[Term], error: Callable[[Term, Term, Term],
     return total if errors is None else total + errors
 
 
-Formula = Callable[[Term, Term], tuple[Term, Term]]
-FORMULAS: dict[Op, Formula] = {hlo.exponential: exp, hlo.log: log, hlo.log_plus_one: log_plus_one, hlo.sqrt: sqrt}
+ComplexFormula = Callable[[Term, Term], tuple[Term, Term]]
+FORMULAS: dict[Op, ComplexFormula] = {hlo.exponential: exp, hlo.log: log, hlo.log_plus_one: log_plus_one, hlo.sqrt: sqrt}

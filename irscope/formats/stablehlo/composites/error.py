@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import inf
 
-from irscope.formats.stablehlo.composites.terms import Term, declare_formula, polynomial
+from irscope.formats.stablehlo.composites.terms import Formula, Term, declare_formula, polynomial
 from irscope.graph.dtypes import F64
 
 # Cephes, ndtr.c and ndtrf.c: erf below 1, and erfc from 1 to 8 and above (of f32: from 1 to 2 and above).
@@ -116,5 +116,5 @@ def _inverse_f64(w: Term) -> Term:
     return total
 
 
-ERFC = declare_formula("erfc", "1 - erf(x).", erfc, weight=60)
-ERF_INV = declare_formula("erf-inv", "The inverse of erf.", erf_inv, weight=60)
+ERFC = declare_formula("erfc", "1 - erf(x).", Formula(erfc), weight=60)
+ERF_INV = declare_formula("erf-inv", "The inverse of erf.", Formula(erf_inv), weight=60)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import inf, log, nan, pi
 
-from irscope.formats.stablehlo.composites.terms import Term, declare_formula
+from irscope.formats.stablehlo.composites.terms import Formula, Term, declare_formula
 from irscope.lazy import np
 
 GAMMA = 7
@@ -101,7 +101,7 @@ def polygamma(n: Term, x: Term) -> Term:
     return unnatural.where(x.like(nan), result)
 
 
-LGAMMA = declare_formula("lgamma", "log |gamma(x)|.", log_gamma, weight=100)
-DIGAMMA = declare_formula("digamma", "The derivative of log gamma.", digamma, weight=120)
-POLYGAMMA = declare_formula("polygamma", "The derivative of order n of digamma.", polygamma, 2, weight=400)
-ZETA_OP = declare_formula("zeta", "Hurwitz' zeta function.", zeta, 2, weight=250)
+LGAMMA = declare_formula("lgamma", "log |gamma(x)|.", Formula(log_gamma), weight=100)
+DIGAMMA = declare_formula("digamma", "The derivative of log gamma.", Formula(digamma), weight=120)
+POLYGAMMA = declare_formula("polygamma", "The derivative of order n of digamma.", Formula(polygamma, 2), weight=400)
+ZETA_OP = declare_formula("zeta", "Hurwitz' zeta function.", Formula(zeta, 2), weight=250)

@@ -1,7 +1,7 @@
 """Short operators of CHLO: squares, conjugates, infinities, neighbours of floats."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, nan
 
 from irscope.formats.stablehlo.composites.gamma import is_infinite
@@ -46,7 +46,7 @@ def next_after(x: Term, y: Term) -> Term:
     return Term(x.t, x.t.bitcast_convert(result.node, x.dtype))
 
 
-def _predicate(name: str, doc: str, formula: Formula) -> Op:
+def _predicate(name: str, doc: str, formula: Callable[[Term], Term]) -> Op:
     def infer(node: Node) -> Type:
         arity(node, 1)
         t = array(node, 0)
@@ -58,9 +58,10 @@ def _predicate(name: str, doc: str, formula: Formula) -> Op:
     return declare(Op(name, "stablehlo", doc, Kind.ELEMENTWISE, infer=infer, expand=expand, reference=by_expansion(expand)))
 
 
-SQUARE = declare_formula("square", "x * x.", square, widen=False, weight=1, kinds=FLOAT_OR_COMPLEX)
-CONJ = declare_formula("conj", "The complex conjugate.", conjugate, widen=False, weight=1, kinds=FLOAT_OR_COMPLEX)
-NEXT_AFTER = declare_formula("next-after", "The float that follows x in the direction of y.", next_after, 2, widen=False, has_bits=True)
+SQUARE = declare_formula("square", "x * x.", Formula(square, kinds=FLOAT_OR_COMPLEX, widen=False), weight=1)
+CONJ = declare_formula("conj", "The complex conjugate.", Formula(conjugate, kinds=FLOAT_OR_COMPLEX, widen=False), weight=1)
+NEXT_AFTER = declare_formula("next-after", "The float that follows x in the direction of y.",
+                             Formula(next_after, 2, widen=False, has_bits=True))
 IS_INF = _predicate("is-inf", "Whether x is an infinity.", is_infinite)
 IS_POS_INF = _predicate("is-pos-inf", "Whether x is the positive infinity.", lambda x: x.compare("EQ", inf))
 IS_NEG_INF = _predicate("is-neg-inf", "Whether x is the negative infinity.", lambda x: x.compare("EQ", -inf))

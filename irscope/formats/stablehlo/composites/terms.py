@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 
 from irscope.graph import DTYPES, Builder, DType, Graph, Kind, Node, Op, TensorType, Type
 from irscope.graph.dtypes import F32, F64
@@ -101,7 +102,6 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
 
 FLOAT, FLOAT_OR_COMPLEX = ("float",), ("float", "complex")
 """The kinds of element types that operators of CHLO take (stablehlo/dialect/ChloOps.td)."""
-Formula = Callable[..., Term]
 Expand = Callable[[Builder, Node, Sequence[Node], Mapping[str, str]], Node | None]
 
 
@@ -116,17 +116,27 @@ def by_expansion(expand: Expand) -> Reference:
     return steps
 
 
-def declare_formula(name: str, doc: str, formula: Formula, count: int = 1, widen: bool = True, weight: int = 12,
-                    kinds: Sequence[str] = FLOAT, has_bits: bool = False) -> Op:
-    """An elementwise operator that expands to a formula.
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """``compute`` of so many operands, whose elements are of these kinds.
 
-    ``widen``: narrower types than f32 are computed in f32; ``kinds``: of elements that it takes; ``has_bits``: it reads them as integers.
+    ``widen``: narrower types than f32 are computed in f32; ``has_bits``: it reads the elements as integers.
     """
+
+    compute: Callable[..., Term]
+    operands: int = 1
+    kinds: Sequence[str] = FLOAT
+    widen: bool = True
+    has_bits: bool = False
+
+
+def declare_formula(name: str, doc: str, formula: Formula, weight: int = 12) -> Op:
+    """An elementwise operator that expands to a formula."""
     def infer(node: Node) -> Type:
-        arity(node, count)
+        arity(node, formula.operands)
         result = agree(node, arrays(node))
-        kind_of(node, result, kinds)
-        if has_bits and f"s{result.dtype.bits}" not in DTYPES:
+        kind_of(node, result, formula.kinds)
+        if formula.has_bits and f"s{result.dtype.bits}" not in DTYPES:
             fault = f"{node.op.name} reads elements as integers, and there are none of {result.dtype.bits} bits"
             raise TypeFault(fault, "convert to f32 first")
         return result
@@ -134,10 +144,10 @@ def declare_formula(name: str, doc: str, formula: Formula, count: int = 1, widen
     def expand(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node:
         t = Tensors(builder)
         terms = [Term(t, operand) for operand in operands]
-        narrow = widen and terms[0].dtype.is_float and terms[0].dtype not in (F32, F64)
+        narrow = formula.widen and terms[0].dtype.is_float and terms[0].dtype not in (F32, F64)
         if not narrow:
-            return formula(*terms).node
-        return formula(*[term.convert(F32) for term in terms]).convert(terms[0].dtype).node
+            return formula.compute(*terms).node
+        return formula.compute(*[term.convert(F32) for term in terms]).convert(terms[0].dtype).node
     return declare(Op(name, "stablehlo", doc, Kind.ELEMENTWISE, infer=infer, expand=expand, weight=weight,
                       reference=by_expansion(expand), cost=lambda node: weight * _elements(node)))
 
