@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from irscope.backends import cache, llvm_compile
-from irscope.backends.pool import available_threads
+from irscope.source.cores import available_threads
 from irscope.version import __version__
 
 NO_WHEEL = "not installed: only PNG without dot needs it"

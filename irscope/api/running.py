@@ -14,11 +14,11 @@ from irscope.api.run_result import RunResult
 from irscope.api.stored_programs import ProgramStore, StoredProgram
 from irscope.api.timing import timed
 from irscope.api.watching import SILENT, Watcher
-from irscope.backends.pool import available_threads
 from irscope.lazy import Array, LazyModule
 from irscope.source import UserError
 from irscope.source.arrays import write_arrays
 from irscope.source.budget import concerning
+from irscope.source.cores import available_threads
 from irscope.source.files import path_or_empty
 
 if TYPE_CHECKING:

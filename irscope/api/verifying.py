@@ -11,7 +11,6 @@ from irscope.backends.arguments import draw, drawn
 from irscope.backends.executable import Port
 from irscope.backends.model import PASSES, compile_module, ports_of, require_sound
 from irscope.backends.opening import Bindings, needs_opening, opened
-from irscope.backends.pool import available_threads
 from irscope.backends.varying import reference_results
 from irscope.expand import expand
 from irscope.expand.bind import elided_constants
@@ -25,6 +24,7 @@ from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
+from irscope.source.cores import available_threads
 
 MAX_REFERENCE = 2e8
 """The most operations for which the numpy interpreter is fast enough to verify with: about a second."""

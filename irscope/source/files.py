@@ -7,8 +7,6 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -41,12 +39,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     """The content of a file (``-``: standard input), unpacked when it is gzip. Raises UserError with a help."""
     name = os.fspath(path)
     note_read(name)
-    with _reported(name):
-        if name == STDIN:
-            data = _read_stdin(limit)
-        else:
-            with open(name, "rb") as file:
-                data = _read_up_to(file, name, limit)
+    data = _content(name, name, limit, "is it a dump at all? If so, give a part of it")
     if data.startswith(GZIP_MAGIC):
         data = _unzip(data, name, limit)
     if not data.strip():
@@ -57,14 +50,14 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
 
 
 def read_plain_text(path: str | os.PathLike[str], name: str = "") -> str:
-    """The text of a file that is not a dump, such as settings, with ``\\n`` at the end of each line; ``name`` is the path in messages.
+    """The text of a file (``-``: standard input) that is not a dump, such as settings, with ``\\n`` at the end of each line.
 
-    It may be empty. Raises UserError for a file that cannot be read, has more than :data:`MAX_TEXT` bytes or is not UTF-8.
+    ``name`` is the path in messages. The text may be empty. Raises UserError for a file that cannot be read, has more than
+    :data:`MAX_TEXT` bytes or is not UTF-8.
     """
     name = name or os.fspath(path)
     note_read(path)
-    with _reported(name), open(path, "rb") as file:
-        data = _read_up_to(file, name, MAX_TEXT, "give a text file")
+    data = _content(os.fspath(path), name, MAX_TEXT, "give a text file")
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -72,11 +65,13 @@ def read_plain_text(path: str | os.PathLike[str], name: str = "") -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-@contextmanager
-def _reported(name: str) -> Iterator[None]:
-    """Make a failure to open or read a file a UserError."""
+def _content(path: str, name: str, limit: int, help: str) -> bytes:
+    """The bytes of a file or of standard input. Raises UserError where it cannot be opened or read, or is larger than ``limit``."""
     try:
-        yield
+        if path == STDIN:
+            return _read_stdin(limit, help)
+        with open(path, "rb") as file:
+            return _read_up_to(file, name, limit, help)
     except FileNotFoundError:
         if os.path.islink(name):
             raise UserError(f"{name} is a link to {os.readlink(name)}, which is not there", "give the file itself") from None
@@ -145,15 +140,15 @@ def map_large_archive(path: str) -> MappedFile | None:
         return None
 
 
-def _read_stdin(limit: int) -> bytes:
+def _read_stdin(limit: int, help: str) -> bytes:
     if sys.stdin is None:
         raise UserError("there is no standard input to read", "give the path of a file")
     if sys.stdin.isatty():
         print("reading from the terminal; end with Ctrl-D, or give a file", file=sys.stderr)
-    return _read_up_to(sys.stdin.buffer, "standard input", limit)
+    return _read_up_to(sys.stdin.buffer, "standard input", limit, help)
 
 
-def _read_up_to(file: BinaryIO, name: str, limit: int, help: str = "is it a dump at all? If so, give a part of it") -> bytes:
+def _read_up_to(file: BinaryIO, name: str, limit: int, help: str) -> bytes:
     """All of a file. Reading ``limit`` bytes at once would reserve them, which fails where address space is limited."""
     pieces: list[bytes] = []
     size = 0

@@ -1,18 +1,32 @@
 """Files of arrays, queries and numbers on the command line that are damaged or odd: each is a fault of the input, found in little time."""
 from __future__ import annotations
 
+import os
 import struct
+import sys
+import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import numpy as np
 import pytest
 
+from irscope.api.options import RunOptions, ShowOptions, StatsOptions
+from irscope.cli.errors import run
+from irscope.cli.main import group
 from irscope.cli.number_range import NumberRange
+from irscope.fusion.xla.gpu_device import device_named
+from irscope.lint.baseline import write_baseline
+from irscope.lint.config import read_config
+from irscope.lint.machine import machine_named
+from irscope.lint.session import Options, Session
+from irscope.passes import pass_named
 from irscope.query.language import parse
 from irscope.source import UserError
 from irscope.source.arrays import read_arrays
+from irscope.source.writing import writing
 
 FLOATS = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}"
 
@@ -99,3 +113,58 @@ def test_nan_is_no_number_of_a_range() -> None:
     with pytest.raises(click.BadParameter, match="not a number"):
         NumberRange(0).convert("nan", None, None)
     assert NumberRange(0).convert("inf", None, None) == float("inf")
+
+
+def pattern_file(path: str) -> object:
+    return pass_named(f"merge-composite{{file={path}}}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices of Linux")
+@pytest.mark.parametrize("read", [device_named, read_config, machine_named, pattern_file, lambda path: Session(Options(baseline=path))])
+@pytest.mark.parametrize(("target", "why"), [("/proc/self/mem", "cannot be read: Input/output error"), ("/dev/zero", "is larger than 1 MiB")])
+def test_a_device_in_place_of_a_small_text(read: Callable[[str], object], target: str, why: str, tmp_path: Path,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irscope.source.files.MAX_TEXT", 1 << 20)
+    monkeypatch.setattr("os.path.isfile", os.path.exists)
+    path = tmp_path / "x.toml"
+    path.symlink_to(target)
+    with pytest.raises(UserError, match=why):
+        read(str(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of Unix")
+def test_a_baseline_may_come_through_a_pipe(tmp_path: Path) -> None:
+    write_baseline(str(tmp_path / "b.json"), [])
+    content = (tmp_path / "b.json").read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,), daemon=True)
+    writer.start()
+    assert Session(Options(baseline=str(tmp_path / "pipe"))).accepted == 0
+    writer.join()
+
+
+def test_a_dash_is_not_the_name_of_a_file_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="not written to standard output"), writing("-"):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("make", "name"), [
+    (lambda: RunOptions(rtol=float("nan")), "rtol is nan"), (lambda: RunOptions(atol=-1.0), "atol is -1"), (lambda: RunOptions(threads=0), "threads"),
+    (lambda: RunOptions(engine="numpy"), "engine is 'numpy'"), (lambda: RunOptions(bench_seconds=0), "bench_seconds is 0"),
+    (lambda: ShowOptions(through=("tuple",)), "through is 'tuple'"), (lambda: StatsOptions(jobs=0), "jobs is 0"),
+    (lambda: RunOptions(partitions=1025), "partitions is 1025"),
+])
+def test_options_in_python_have_the_ranges_of_the_command_line(make: Callable[[], object], name: str) -> None:
+    with pytest.raises(UserError, match=name):
+        make()
+
+
+@pytest.mark.parametrize("environment", [{}, {"COMP_WORDS": "irscope"}, {"COMP_WORDS": "irscope", "COMP_CWORD": "-1"}, {"COMP_WORDS": "irscope", "COMP_CWORD": "\u00b2"}])
+def test_a_completion_without_the_words_of_a_shell(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch,
+                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in {"_IRSCOPE_COMPLETE": "bash_complete", **environment}.items():
+        monkeypatch.setenv(name, value)
+    assert run(group, [], "irscope") == 2
+    assert "COMP_WORDS" in capsys.readouterr().err
