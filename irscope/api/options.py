@@ -118,6 +118,13 @@ class InputOptions(FormatOptions):
         """Sizes may be integers of any type, such as numpy's: everything behind reads Python's."""
         super().__post_init__()
         object.__setattr__(self, "shapes", {name: tuple(map(index, shape)) for name, shape in self.shapes.items()})
+        for name, shape in self.shapes.items():
+            if any(size < 0 for size in shape):
+                raise UserError(f"the shape of {name} is {list(shape)}", "sizes are whole numbers from 0")
+        for name, dtype in self.dtypes.items():
+            if dtype not in DTYPES:
+                known = did_you_mean(str(dtype), DTYPES) or f"known are {', '.join(DTYPES)}"
+                raise UserError(f"the element type of {name} is {dtype!r}", known)
 
 
 # ---------------------------------------------------------------------- show, stats

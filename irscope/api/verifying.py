@@ -72,7 +72,7 @@ class Verifier:
         self._last = after, got
         if len(wanted) != len(got):
             return Verification(fault=f"{len(wanted)} results before, {len(got)} after", rtol=self.rtol, note=self._note)
-        squared, largest, fault = _difference(wanted, got)
+        squared, largest, fault = _difference(wanted, got, exact=self.rtol <= RTOL)
         return Verification(squared, largest, fault, self.rtol, self._note)
 
     def _outputs(self, module: Module) -> list[Array]:
@@ -157,22 +157,30 @@ BLOCK = 1 << 20
 """Elements that are compared at a time: results may be large, and are widened to compare them."""
 
 
-def _difference(wanted: list[Array], got: list[Array]) -> tuple[float, float, str]:
-    """The mean squared error of all results, the largest error relative to its result's largest value, and the fault if shapes differ."""
+def _difference(wanted: list[Array], got: list[Array], exact: bool) -> tuple[float, float, str]:
+    """The mean squared error of all results, the largest error relative to its result's largest value, and the fault if they cannot be
+    compared. ``exact``: integers that differ are a fault too, however large they are."""
     squared = largest = size = 0.0
+    fault = ""
     for number, (a, b) in enumerate(zip(wanted, got, strict=True)):
         if a.shape != b.shape:
             return 0.0, 0.0, f"result {number} has the shape {list(a.shape)} before and {list(b.shape)} after"
         wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
         scale = furthest = 0.0
+        unequal = 0
         for at in range(0, a.size, BLOCK):
-            x, y = (np.asarray(array.reshape(-1)[at:at + BLOCK], wide) for array in (a, b))
-            with np.errstate(invalid="ignore"):
+            here, there = (array.reshape(-1)[at:at + BLOCK] for array in (a, b))
+            x, y = (np.asarray(array, wide) for array in (here, there))
+            with np.errstate(invalid="ignore", over="ignore"):
                 away = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
-            away = np.where(np.isnan(away), np.inf, away)
-            squared += float(np.sum(away * away))
+                away = np.where(np.isnan(away), np.inf, away)
+                squared += float(np.sum(away * away))
+            if exact and {a.dtype.kind, b.dtype.kind} <= set("biu"):
+                unequal += int(np.count_nonzero(here != there))  # f64 does not tell large integers apart
             scale = max(scale, float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0)))
             furthest = max(furthest, float(np.max(away, initial=0.0)))
+        if unequal and not fault:
+            fault = f"{unequal} of {a.size} integers of result {number} differ"
         size += a.size
         largest = max(largest, furthest / max(scale, 1e-30) if furthest else 0.0)
-    return squared / max(size, 1), largest, ""
+    return squared / max(size, 1), largest, fault

@@ -13,6 +13,7 @@ import click
 import numpy as np
 import pytest
 
+import irscope
 from irscope.api.options import RunOptions, ShowOptions, StatsOptions
 from irscope.cli.errors import run
 from irscope.cli.main import group
@@ -154,7 +155,8 @@ def test_a_dash_is_not_the_name_of_a_file_to_write(tmp_path: Path, monkeypatch: 
     (lambda: RunOptions(rtol=float("nan")), "rtol is nan"), (lambda: RunOptions(atol=-1.0), "atol is -1"), (lambda: RunOptions(threads=0), "threads"),
     (lambda: RunOptions(engine="numpy"), "engine is 'numpy'"), (lambda: RunOptions(bench_seconds=0), "bench_seconds is 0"),
     (lambda: ShowOptions(through=("tuple",)), "through is 'tuple'"), (lambda: StatsOptions(jobs=0), "jobs is 0"),
-    (lambda: RunOptions(partitions=1025), "partitions is 1025"),
+    (lambda: RunOptions(partitions=1025), "partitions is 1025"), (lambda: RunOptions(shapes={"x": (2, -1)}), "the shape of x is"),
+    (lambda: RunOptions(dtypes={"x": "float"}), "the element type of x is 'float'"),
 ])
 def test_options_in_python_have_the_ranges_of_the_command_line(make: Callable[[], object], name: str) -> None:
     with pytest.raises(UserError, match=name):
@@ -168,3 +170,32 @@ def test_a_completion_without_the_words_of_a_shell(environment: dict[str, str], 
         monkeypatch.setenv(name, value)
     assert run(group, [], "irscope") == 2
     assert "COMP_WORDS" in capsys.readouterr().err
+
+
+NEGATE = "HloModule m\nENTRY main { x = f32[4] parameter(0)\n ROOT n = f32[4] negate(x) }\n"
+
+
+@pytest.mark.parametrize(("settings", "fault"), [
+    ('previous = "before.hlo"', "takes other inputs"), ('shapes = {x = [-1]}', "the shape of x is"), ('shapes = {x = [1.5]}', "the shape of x"),
+    ('shapes = {x = [true]}', "the shape of x"),
+])
+def test_a_model_of_the_settings_that_does_not_fit(settings: str, fault: str, tmp_path: Path) -> None:
+    (tmp_path / "a.hlo").write_text(NEGATE)
+    (tmp_path / "before.hlo").write_text(NEGATE.replace("f32", "s32"))
+    previous = "" if "previous" in settings else 'previous = "a.hlo"\n'
+    (tmp_path / "irscope.toml").write_text(f'[[check.model]]\npath = "a.hlo"\n{previous}{settings}\n')
+    found = irscope.check(tmp_path).report.findings()
+    assert [finding.code for finding in found] == ["CHK002"] and fault in found[0].message
+
+
+def test_a_header_does_not_replace_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="is the name of the library's header"):
+        irscope.write_library(NEGATE, "obj", "./model.h")
+
+
+def test_integers_are_verified_exactly() -> None:
+    text = "ENTRY main {{ x = s64[2] parameter(0)\n c = s64[2] constant({{1152921504606846976, {}}})\n ROOT r = s64[2] maximum(x, c) }}"
+    assert irscope.verify(text.format(20), text.format(20)).same
+    assert irscope.verify(text.format(20), text.format(21)).fault == "1 of 2 integers of result 0 differ"
+    assert irscope.verify(text.format(20), text.format(21), rtol=1e-3).same
