@@ -18,6 +18,8 @@ from irscope.api.options import RunOptions, ShowOptions, StatsOptions
 from irscope.cli.errors import run
 from irscope.cli.main import group
 from irscope.cli.number_range import NumberRange
+from irscope.fleet.out_of_memory import OutOfMemory, PeakBuffer
+from irscope.fleet.peak_buffers import peak_buffers
 from irscope.fusion.xla.gpu_device import device_named
 from irscope.lint.baseline import write_baseline
 from irscope.lint.config import read_config
@@ -28,6 +30,7 @@ from irscope.query.language import parse
 from irscope.source import UserError
 from irscope.source.arrays import read_arrays
 from irscope.source.writing import writing
+from tests.effort import calls_in
 
 FLOATS = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}"
 
@@ -199,3 +202,12 @@ def test_integers_are_verified_exactly() -> None:
     assert irscope.verify(text.format(20), text.format(20)).same
     assert irscope.verify(text.format(20), text.format(21)).fault == "1 of 2 integers of result 0 differ"
     assert irscope.verify(text.format(20), text.format(21), rtol=1e-3).same
+
+
+def test_the_buffers_of_an_error_are_each_looked_up() -> None:
+    def find(count: int) -> int:
+        nodes = "".join(f" a{i} = f32[8] negate(p)\n" for i in range(count))
+        module = irscope.load(f"HloModule m\nENTRY main {{ p = f32[8] parameter(0)\n{nodes} ROOT t = f32[8] add(a0, a1)\n}}\n").module()
+        error = OutOfMemory(buffers=tuple(PeakBuffer(4096, "f32[8]", op_name=f"f/x{i}") for i in range(count)))
+        return calls_in(peak_buffers, module, error)
+    assert find(400) < 5 * find(100)
