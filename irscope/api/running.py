@@ -88,5 +88,5 @@ def _from_cache(options: RunOptions, store: ProgramStore, found: StoredProgram, 
     result = RunResult(outputs, len(compiled.program.launches()), [], threads, loaded - read, facts.flops, samples, load_s=read - began,
                        drawn=[i.port.name for i in facts.inputs if i.given is None], paths=facts.paths, from_cache=True)
     if options.expect is not None:
-        result.comparisons += compiled_run.compared_with_file(options, facts.outputs, result, facts.flushes_denormals)
+        result.comparisons += compiled_run.compared_with_file(options, facts.outputs, result, facts.flushes_denormals, watch)
     return result

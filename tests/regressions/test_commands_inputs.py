@@ -211,3 +211,17 @@ def test_the_buffers_of_an_error_are_each_looked_up() -> None:
         error = OutOfMemory(buffers=tuple(PeakBuffer(4096, "f32[8]", op_name=f"f/x{i}") for i in range(count)))
         return calls_in(peak_buffers, module, error)
     assert find(400) < 5 * find(100)
+
+
+@pytest.mark.parametrize(("names", "note"), [
+    (["out0"], "e.npz does not hold out1: not compared"), (["out0", "out1", "out2", "x"], "e.npz holds out2, which the program does not give"),
+])
+def test_outputs_that_are_not_compared_are_named(names: list[str], note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = NEGATE.replace("ROOT n", "n").replace("}", " ROOT t = (f32[4], f32[4]) tuple(n, n) }")
+    (tmp_path / "a.hlo").write_text(text)
+    np.savez(tmp_path / "e.npz", **{name: np.full(4, -1, np.float32) for name in names})
+    np.savez(tmp_path / "x.npz", x=np.ones(4, np.float32))
+    for _ in range(2):  # compiled, and from the cache
+        args = ["compile-and-run", str(tmp_path / "a.hlo"), "--inputs", str(tmp_path / "x.npz"), "--expect", str(tmp_path / "e.npz")]
+        assert run(group, args, "irscope") == 0
+        assert note in capsys.readouterr().err
