@@ -100,7 +100,7 @@ def write_library(what: Source, stage: str, path: str, options: RunOptions | Non
         raise UserError(f"{stage!r} is no kind of library", "the kinds are obj and so")
     options = options or RunOptions()
     _refuse_one_kernel(options, stage)
-    if not is_written_through(path) and not Path(path).name:
+    if not is_written_through(path) and (not Path(path).name or "\0" in path):
         raise UserError(f"{path!r} is no name of a file", "give the name of the library")
     header = "" if is_written_through(path) else str(Path(path).with_suffix(".h"))
     if header:

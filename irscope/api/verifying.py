@@ -36,12 +36,14 @@ FIRST_CONSTANT = 1_000_000
 def verify(before: Source, after: Source, *, rtol: float = RTOL, seed: int = 0, watch: Watcher = SILENT) -> Verification:
     """Run two graphs on the same random inputs (drawn from ``seed``) and compare their results.
 
-    Raises :class:`irscope.UserError` if one cannot be read or run.
+    Raises :class:`irscope.UserError` if one cannot be read or run, and for a negative seed or tolerance.
 
     >>> double = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT n = f32[8] {}(p, p) }}"
     >>> verify(double.format("add"), double.format("subtract")).same
     False
     """
+    if seed < 0 or not rtol >= 0:
+        raise UserError(f"seed is {seed}, and rtol {rtol}", "they are numbers from 0")
     readings = whole(before), whole(after)
     first, second = (first_module(reading, watch) for reading in readings)
     require(readings[0], first, Use.RUN)

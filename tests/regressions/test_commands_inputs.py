@@ -202,6 +202,9 @@ def test_integers_are_verified_exactly() -> None:
     assert irscope.verify(text.format(20), text.format(20)).same
     assert irscope.verify(text.format(20), text.format(21)).fault == "1 of 2 integers of result 0 differ"
     assert irscope.verify(text.format(20), text.format(21), rtol=1e-3).same
+    for odd in ({"seed": -1}, {"rtol": float("nan")}):
+        with pytest.raises(UserError, match="seed is"):
+            irscope.verify(text, text, **odd)
 
 
 def test_the_buffers_of_an_error_are_each_looked_up() -> None:
@@ -225,3 +228,14 @@ def test_outputs_that_are_not_compared_are_named(names: list[str], note: str, tm
         args = ["compile-and-run", str(tmp_path / "a.hlo"), "--inputs", str(tmp_path / "x.npz"), "--expect", str(tmp_path / "e.npz")]
         assert run(group, args, "irscope") == 0
         assert note in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cpu", ["nope", "i386", "x\0"])
+def test_a_processor_that_llvm_does_not_know_is_refused_in_python(cpu: str) -> None:
+    with pytest.raises(UserError, match="LLVM makes no code for this machine under the name"):
+        irscope.compile(NEGATE, cpu=cpu)
+
+
+def test_a_library_has_the_name_of_a_file() -> None:
+    with pytest.raises(UserError, match="is no name of a file"):
+        irscope.write_library(NEGATE, "obj", "a\0.o")
