@@ -11,7 +11,6 @@ from irscope.backends.arguments import draw, fitted
 from irscope.backends.executable import Port
 from irscope.backends.model import compile_module, ports_of
 from irscope.backends.opening import Bindings, needs_opening, opened
-from irscope.backends.pool import available_threads
 from irscope.expand import bind_constants, bind_types, manual
 from irscope.expand.bind import elided_constants
 from irscope.expand.partitions import partitioned
@@ -24,6 +23,7 @@ from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 from irscope.ops.module_attributes import HloModule
 from irscope.source import Finding, Severity, UserError, did_you_mean
+from irscope.source.cores import available_threads
 
 FIRST_CONSTANT = 1_000_000
 """Inputs are drawn by their number; constants by numbers from here on."""

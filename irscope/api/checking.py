@@ -176,11 +176,11 @@ def _results(reading: Reading, config: Config, table: dict[str, Any]) -> list[Fi
 
 def _run(reading: Reading, table: dict[str, Any], arrays: Files, taken: Sequence[Array] = ()) -> tuple[list[Array], list[Array]]:
     """The outputs of a model, and the arrays that it ran on: ``taken`` from an earlier run, or else the given ``arrays``; those that are
-    missing are drawn. Raises UserError where the shapes of ``taken`` do not fit."""
+    missing are drawn. Raises UserError where the shapes or element types of ``taken`` do not fit."""
     model = compiling.compile(reading, weights=arrays.weights, shapes=_shapes(table), constants=arrays.constants)
     given = arguments.by_name(arrays.inputs, model.inputs, table.get("inputs", "inputs"))
     arguments.missing_near(given, model.inputs, arrays.inputs)
-    if taken and [array.shape for array in taken] != [port.shape for port in model.inputs]:
+    if taken and [(array.shape, array.dtype) for array in taken] != [(port.shape, port.dtype.numpy()) for port in model.inputs]:
         raise UserError(f"{reading.source.name} takes other inputs than the model that it is compared with")
     found = dict(enumerate(taken)) if taken else given.arrays
     found = {**arguments.drawn(model.inputs, [n for n in range(len(model.inputs)) if n not in found], table.get("seed", 0)), **found}

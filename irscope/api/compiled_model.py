@@ -6,6 +6,7 @@ from irscope.api.binding import lowering_options
 from irscope.api.loading import Source, read_source
 from irscope.api.options import RunOptions
 from irscope.api.stored_programs import ProgramStore, RunFacts, StoredProgram
+from irscope.api.targeting import check_cpu
 from irscope.backends.loaded_model import Model
 from irscope.backends.model import compile_named, compiled_program, primitive
 from irscope.backends.opening import Bindings
@@ -20,6 +21,7 @@ from irscope.source import UserError
 
 def compiled(what: Source, options: RunOptions, given: Files, store: ProgramStore | None) -> Model:
     """Compile a dump, and store its program. Raises UserError as :func:`irscope.compile` does."""
+    check_cpu(options)
     tuner = Tuning(options.threads or 1, options.cpu) if options.autotune else None
     bindings = Bindings(weights=given.weights, constants=given.constants, shapes=options.shapes, dtypes=options.dtypes)
     reading = read_source(what)

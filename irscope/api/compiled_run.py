@@ -1,12 +1,13 @@
 """A run whose program is not in the cache: reads, compiles or interprets, stores the program, and compares the results."""
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 
 from irscope.analysis.rounding import coarsest_types
 from irscope.api.array_files import Files
-from irscope.api.arrays import results_by_number
+from irscope.api.arrays import MOST_NAMED, results_by_number
 from irscope.api.binding import lowering_options
 from irscope.api.expecting import Ran, compare_with_dump
 from irscope.api.loading import Source
@@ -29,11 +30,13 @@ from irscope.graph import Reading
 from irscope.lazy import Array, np
 from irscope.ops import hlo
 from irscope.ops.module_attributes import Interface, Prepared
-from irscope.render.units import bytes_
+from irscope.render.units import bytes_, some
 from irscope.source import UserError
 from irscope.source.arrays import read_arrays
 
 NOT_WORK = hlo.named("parameter tuple")
+OUTPUT = re.compile(r"out\d+(?:@\d+)?", re.ASCII)
+"""The names of outputs in files."""
 
 
 def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | None, watch: Watcher) -> RunResult:
@@ -49,7 +52,7 @@ def run(what: Source, options: RunOptions, given: Files, store: ProgramStore | N
         with watch.stage("checking against the reference"):
             result.comparisons += _compared_with_reference(options, ready, result)
     if options.expect is not None:
-        result.comparisons += compared_with_file(options, ports_of(ready.module)[1], result, ready.module.flushes_denormals)
+        result.comparisons += compared_with_file(options, ports_of(ready.module)[1], result, ready.module.flushes_denormals, watch)
     if options.expect_from is not None:
 
         def ran(other: Reading, own: RunOptions, shared: Mapping[str, Array]) -> Ran:
@@ -127,12 +130,19 @@ def _compared_with_reference(options: RunOptions, ready: Preparation, result: Ru
                        coarsest_types(ready.module), flush)
 
 
-def compared_with_file(options: RunOptions, ports: Sequence[Port], result: RunResult, flushed: bool) -> list[ResultComparison]:
-    """The outputs compared with those of the file ``options.expect``. Raises UserError where it holds none of them."""
+def compared_with_file(options: RunOptions, ports: Sequence[Port], result: RunResult, flushed: bool,
+                       watch: Watcher) -> list[ResultComparison]:
+    """The outputs compared with those of the file ``options.expect``; notes report the outputs that only one side has. Raises UserError
+    where the file holds none of them."""
     assert options.expect is not None
     found = results_by_number(read_arrays(options.expect), len(ports), result.devices)
     expected = [fitted(found[p.name], p, f"{options.expect}: {p.name}") if p.name in found else None for p in ports]
     if all(e is None for e in expected):
         names = "outputs are named out0, out1, ..." + (", or out0@1 of device 1" if result.devices > 1 else "")
         raise UserError(f"{options.expect} holds none of {', '.join(p.name for p in ports[:4])}", names)
+    if absent := [p.name for p, e in zip(ports, expected, strict=True) if e is None]:
+        watch.note(f"{options.expect} does not hold {some(absent, MOST_NAMED)}: not compared")
+    known = {p.name for p in ports}
+    if others := [name for name in found if OUTPUT.fullmatch(name) and name not in known]:
+        watch.note(f"{options.expect} holds {some(others, MOST_NAMED)}, which the program does not give")
     return compare_all(result.outputs, expected, options.rtol, options.atol, flushed=flushed)

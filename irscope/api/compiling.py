@@ -9,8 +9,8 @@ from irscope.api.array_files import Files
 from irscope.api.options import RunOptions
 from irscope.api.stored_programs import ProgramStore
 from irscope.backends.loaded_model import Model
-from irscope.backends.pool import available_threads
 from irscope.lazy import Array, LazyModule
+from irscope.source.cores import available_threads
 
 if TYPE_CHECKING:
     from irscope.api import compiled_model

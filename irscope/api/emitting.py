@@ -1,6 +1,7 @@
 """``irscope.emit`` and ``irscope.write_library``: a stage of the compiler as text or as binary code, without running it."""
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,7 +100,7 @@ def write_library(what: Source, stage: str, path: str, options: RunOptions | Non
         raise UserError(f"{stage!r} is no kind of library", "the kinds are obj and so")
     options = options or RunOptions()
     _refuse_one_kernel(options, stage)
-    if not is_written_through(path) and not Path(path).name:
+    if not is_written_through(path) and (not Path(path).name or "\0" in path):
         raise UserError(f"{path!r} is no name of a file", "give the name of the library")
     header = "" if is_written_through(path) else str(Path(path).with_suffix(".h"))
     if header:
@@ -115,7 +116,7 @@ def write_library(what: Source, stage: str, path: str, options: RunOptions | Non
 
 def _refuse_to_replace(header: str, path: str) -> None:
     """Raise UserError where the header would replace the library itself, or a file that irscope did not write."""
-    if header == path:
+    if os.path.realpath(header) == os.path.realpath(path):
         raise UserError(f"{path} is the name of the library's header", "-o model.so writes model.so and model.h")
     try:
         with open(header, encoding="utf-8", errors="replace") as file:

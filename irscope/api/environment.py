@@ -4,13 +4,15 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
 from irscope.backends import cache, llvm_compile
-from irscope.backends.pool import available_threads
+from irscope.source.cores import available_threads
 from irscope.version import __version__
 
 NO_WHEEL = "not installed: only PNG without dot needs it"
@@ -78,11 +80,15 @@ def _cache() -> str:
     folder = cache.folder()
     if folder is None:
         return "off: nothing compiled is kept"
-    if not folder.exists():
+    if not os.path.exists(folder):
         return f"{folder} (not there yet)"
     reason = cache.distrust(folder)
     if reason:
         return f"{folder} is not used: it {reason}"
-    files = [file for file in folder.rglob("*") if file.is_file()]
+    sizes: list[int] = []
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # another process may remove entries meanwhile
+            found = path.stat()
+            sizes += [found.st_size] if stat.S_ISREG(found.st_mode) else []
     writable = "" if os.access(folder, os.W_OK) else ", not writable"
-    return f"{folder} ({len(files)} files, {sum(file.stat().st_size for file in files) / 2**20:.1f} MiB{writable})"
+    return f"{folder} ({len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB{writable})"

@@ -13,7 +13,7 @@ from typing import Any
 from irscope.formats import FORMATS
 from irscope.graph import DTYPES
 from irscope.render.categories import COLOUR_MODES
-from irscope.source import did_you_mean
+from irscope.source import UserError, did_you_mean
 from irscope.source.sizes import parse_size
 
 
@@ -78,7 +78,28 @@ def words(given: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormatOptions:
+class Checked:
+    """Options whose numbers are in their ranges and whose words are among the choices. Raises UserError for others."""
+
+    def __post_init__(self) -> None:
+        for name, declared in option_fields(type(self)).items():
+            value = getattr(self, name)
+            if value is None or declared.parse is not None:
+                continue
+            for word in value if isinstance(value, tuple | list) else (value,):
+                if declared.choices and word not in declared.choices:
+                    known = did_you_mean(str(word), declared.choices) or f"it is one of {', '.join(declared.choices)}"
+                    raise UserError(f"{name} is {word!r}", known)
+            if declared.above is not None and not value > declared.above:
+                raise UserError(f"{name} is {value}", f"it is a number above {declared.above:g}")
+            if declared.least is not None and not value >= declared.least:
+                raise UserError(f"{name} is {value}", f"it is a number from {declared.least:g}")
+            if declared.most is not None and not value <= declared.most:
+                raise UserError(f"{name} is {value}", f"it is a number up to {declared.most:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions(Checked):
     """``source_format`` is the format to read an input as; None detects it by content."""
 
     source_format: str | None = option(None, "Read the input as this format instead of detecting it.", "--from", choices=FORMATS)
@@ -95,7 +116,15 @@ class InputOptions(FormatOptions):
 
     def __post_init__(self) -> None:
         """Sizes may be integers of any type, such as numpy's: everything behind reads Python's."""
+        super().__post_init__()
         object.__setattr__(self, "shapes", {name: tuple(map(index, shape)) for name, shape in self.shapes.items()})
+        for name, shape in self.shapes.items():
+            if any(size < 0 for size in shape):
+                raise UserError(f"the shape of {name} is {list(shape)}", "sizes are whole numbers from 0")
+        for name, dtype in self.dtypes.items():
+            if dtype not in DTYPES:
+                known = did_you_mean(str(dtype), DTYPES) or f"known are {', '.join(DTYPES)}"
+                raise UserError(f"the element type of {name} is {dtype!r}", known)
 
 
 # ---------------------------------------------------------------------- show, stats
@@ -161,7 +190,7 @@ class ShowOptions(InputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptureOptions:
+class CaptureOptions(Checked):
     """What :func:`irscope.api.capture` has dumped. ``max_size`` is in bytes."""
 
     keep: str | None = option(None, "Keep the dumps in this folder (default: they are removed).", metavar="DIR")
@@ -215,7 +244,7 @@ class LintOptions(InputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions:
+class CheckOptions(Checked):
     """How :func:`irscope.check` checks the models that a project's settings name."""
 
     config: str | None = option(None, "Settings (default: the nearest irscope.toml or pyproject.toml).", metavar="FILE")

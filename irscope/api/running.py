@@ -14,11 +14,11 @@ from irscope.api.run_result import RunResult
 from irscope.api.stored_programs import ProgramStore, StoredProgram
 from irscope.api.timing import timed
 from irscope.api.watching import SILENT, Watcher
-from irscope.backends.pool import available_threads
 from irscope.lazy import Array, LazyModule
 from irscope.source import UserError
 from irscope.source.arrays import write_arrays
 from irscope.source.budget import concerning
+from irscope.source.cores import available_threads
 from irscope.source.files import path_or_empty
 
 if TYPE_CHECKING:
@@ -88,5 +88,5 @@ def _from_cache(options: RunOptions, store: ProgramStore, found: StoredProgram, 
     result = RunResult(outputs, len(compiled.program.launches()), [], threads, loaded - read, facts.flops, samples, load_s=read - began,
                        drawn=[i.port.name for i in facts.inputs if i.given is None], paths=facts.paths, from_cache=True)
     if options.expect is not None:
-        result.comparisons += compiled_run.compared_with_file(options, facts.outputs, result, facts.flushes_denormals)
+        result.comparisons += compiled_run.compared_with_file(options, facts.outputs, result, facts.flushes_denormals, watch)
     return result

@@ -21,12 +21,12 @@ from irscope.api.watching import Watcher
 from irscope.backends import cache
 from irscope.backends.arguments import draw, draw_weight, fitted
 from irscope.backends.executable import Port
-from irscope.backends.pool import available_threads
 from irscope.backends.program_file import BadProgramFile, CompiledProgram, of_content, port_of, port_row, to_pieces
 from irscope.backends.program_key import digest_of_array, digest_of_bytes, digest_of_file, program_key, signature_of
 from irscope.lazy import Array, np
 from irscope.source import UserError
 from irscope.source.arrays import Joined, Renamed, read_arrays
+from irscope.source.cores import available_threads
 from irscope.source.data_text import json_value
 from irscope.source.files import STDIN, path_or_empty
 

@@ -11,7 +11,6 @@ from irscope.backends.arguments import draw, drawn
 from irscope.backends.executable import Port
 from irscope.backends.model import PASSES, compile_module, ports_of, require_sound
 from irscope.backends.opening import Bindings, needs_opening, opened
-from irscope.backends.pool import available_threads
 from irscope.backends.varying import reference_results
 from irscope.expand import expand
 from irscope.expand.bind import elided_constants
@@ -25,6 +24,7 @@ from irscope.ops.attributes import Constant
 from irscope.ops.attrs import Literal
 from irscope.ops.module_attributes import Prepared
 from irscope.source import UserError
+from irscope.source.cores import available_threads
 
 MAX_REFERENCE = 2e8
 """The most operations for which the numpy interpreter is fast enough to verify with: about a second."""
@@ -36,12 +36,14 @@ FIRST_CONSTANT = 1_000_000
 def verify(before: Source, after: Source, *, rtol: float = RTOL, seed: int = 0, watch: Watcher = SILENT) -> Verification:
     """Run two graphs on the same random inputs (drawn from ``seed``) and compare their results.
 
-    Raises :class:`irscope.UserError` if one cannot be read or run.
+    Raises :class:`irscope.UserError` if one cannot be read or run, and for a negative seed or tolerance.
 
     >>> double = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT n = f32[8] {}(p, p) }}"
     >>> verify(double.format("add"), double.format("subtract")).same
     False
     """
+    if seed < 0 or not rtol >= 0:
+        raise UserError(f"seed is {seed}, and rtol {rtol}", "they are numbers from 0")
     readings = whole(before), whole(after)
     first, second = (first_module(reading, watch) for reading in readings)
     require(readings[0], first, Use.RUN)
@@ -72,7 +74,7 @@ class Verifier:
         self._last = after, got
         if len(wanted) != len(got):
             return Verification(fault=f"{len(wanted)} results before, {len(got)} after", rtol=self.rtol, note=self._note)
-        squared, largest, fault = _difference(wanted, got)
+        squared, largest, fault = _difference(wanted, got, exact=self.rtol <= RTOL)
         return Verification(squared, largest, fault, self.rtol, self._note)
 
     def _outputs(self, module: Module) -> list[Array]:
@@ -157,22 +159,30 @@ BLOCK = 1 << 20
 """Elements that are compared at a time: results may be large, and are widened to compare them."""
 
 
-def _difference(wanted: list[Array], got: list[Array]) -> tuple[float, float, str]:
-    """The mean squared error of all results, the largest error relative to its result's largest value, and the fault if shapes differ."""
+def _difference(wanted: list[Array], got: list[Array], exact: bool) -> tuple[float, float, str]:
+    """The mean squared error of all results, the largest error relative to its result's largest value, and the fault if they cannot be
+    compared. ``exact``: integers that differ are a fault too, however large they are."""
     squared = largest = size = 0.0
+    fault = ""
     for number, (a, b) in enumerate(zip(wanted, got, strict=True)):
         if a.shape != b.shape:
             return 0.0, 0.0, f"result {number} has the shape {list(a.shape)} before and {list(b.shape)} after"
         wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
         scale = furthest = 0.0
+        unequal = 0
         for at in range(0, a.size, BLOCK):
-            x, y = (np.asarray(array.reshape(-1)[at:at + BLOCK], wide) for array in (a, b))
-            with np.errstate(invalid="ignore"):
+            here, there = (array.reshape(-1)[at:at + BLOCK] for array in (a, b))
+            x, y = (np.asarray(array, wide) for array in (here, there))
+            with np.errstate(invalid="ignore", over="ignore"):
                 away = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
-            away = np.where(np.isnan(away), np.inf, away)
-            squared += float(np.sum(away * away))
+                away = np.where(np.isnan(away), np.inf, away)
+                squared += float(np.sum(away * away))
+            if exact and {a.dtype.kind, b.dtype.kind} <= set("biu"):
+                unequal += int(np.count_nonzero(here != there))  # f64 does not tell large integers apart
             scale = max(scale, float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0)))
             furthest = max(furthest, float(np.max(away, initial=0.0)))
+        if unequal and not fault:
+            fault = f"{unequal} of {a.size} integers of result {number} differ"
         size += a.size
         largest = max(largest, furthest / max(scale, 1e-30) if furthest else 0.0)
-    return squared / max(size, 1), largest, ""
+    return squared / max(size, 1), largest, fault

@@ -100,6 +100,8 @@ def cpus(triple: str = "") -> tuple[str, ...]:
 @lru_cache(maxsize=16)
 def accepts(cpu: str, triple: str = "") -> bool:
     """Whether LLVM generates code for a processor. It warns about an unknown one and aborts on a 32-bit one, so a child process tries."""
+    if "\0" in cpu + triple:  # no argument of a process
+        return False
     done = _tried(triple, _spelled(cpu, triple or str(_llvm().get_process_triple())))
     return done.returncode == 0 and "not a recognized processor" not in done.stderr
 

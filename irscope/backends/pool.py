@@ -16,28 +16,13 @@ from functools import lru_cache
 
 from irscope.backends import cache, llvm_compile
 from irscope.source import UserError
+from irscope.source.cores import available_threads
 
 _WORDS = 64 + 512  # the words of the context; from 64 on the scratch memory of each thread, the caller's first
 _SPIN, _STOP, _EPOCH, _SCRATCH = 26, 27, 32, 64
 _MOST = 512
 _pools: dict[int, ThreadPool] = {}
 _making = threading.Lock()
-
-
-def available_threads() -> int:
-    """The cores that this process may use: affinity, and the quota of its control group."""
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        count = os.cpu_count() or 1
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()[:2]
-        if quota != "max":
-            count = min(count, max(1, int(quota) // int(period)))
-    except (OSError, ValueError):
-        pass
-    return max(1, count)
 
 
 def pool(threads: int) -> ThreadPool:

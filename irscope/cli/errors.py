@@ -88,6 +88,7 @@ def _invoke(command: click.Command, args: list[str], name: str) -> int:
     if completing:
         from click.shell_completion import shell_complete
 
+        _check_completion(completing)
         return shell_complete(command, {}, name, "_IRSCOPE_COMPLETE", completing)
     try:
         with files_read(), command.make_context(name, args) as context:
@@ -99,6 +100,15 @@ def _invoke(command: click.Command, args: list[str], name: str) -> int:
             raise UserError(end.code) from None
         status = end.code
     return status if isinstance(status, int) else OK
+
+
+def _check_completion(instruction: str) -> None:
+    """Raise UserError where a shell asks for completions without the words that it completes, which click relies on."""
+    shell, _, what = instruction.partition("_")
+    number = os.environ.get("COMP_CWORD")
+    if what == "complete" and ("COMP_WORDS" not in os.environ or number is None or (shell != "fish" and not number.isdecimal())):
+        raise UserError("COMP_WORDS and COMP_CWORD are not the words of a shell and the number of one",
+                        f'eval "$(_IRSCOPE_COMPLETE={shell}_source irscope)" sets completion up')
 
 
 def _say(text: str) -> None:

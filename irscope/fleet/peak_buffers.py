@@ -39,26 +39,33 @@ def peak_buffers(module: Module, error: OutOfMemory) -> Table:
 
 
 class _Index:
-    """The values of a module by name and by type."""
+    """The values of a module by name, and by type with operator and scope: each buffer is looked up, and an error may list many."""
 
     def __init__(self, survey: Survey) -> None:
-        self.module = survey.module
         self.by_name: dict[str, Node] = {}
-        self.by_type: dict[str, list[Node]] = defaultdict(list)
+        self.params: dict[str, list[Node]] = defaultdict(list)
+        self.alike: dict[tuple[str, str], list[Node]] = defaultdict(list)
+        self.exact: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
+        params = set(survey.entry.params) if survey.entry is not None else set()
         for graph in survey.memory.graphs:
             for node in graph.nodes:
                 self.by_name.setdefault(node.name, node)
+                if node.op is hlo.tuple or node.op is hlo.get_tuple_element:
+                    continue
                 for type in {describe_type(leaf) for leaf in node.type.leaves()}:
-                    self.by_type[type].append(node)
-        self.params = set(survey.entry.params) if survey.entry is not None else set()
+                    if node in params:
+                        self.params[type].append(node)
+                    if node.op is not hlo.parameter:
+                        for opcode in ("", node.op.name):
+                            self.alike[type, opcode].append(node)
+                            self.exact[type, opcode, survey.module.scope(node)].append(node)
 
     def find(self, buffer: PeakBuffer) -> tuple[list[Node], str]:
         """The values that a buffer may be, in the order of the text, and how they were found."""
         if buffer.name in self.by_name:
             return [self.by_name[buffer.name]], "name"
-        alike = [node for node in self.by_type.get(buffer.type, ()) if node.op is not hlo.tuple and node.op is not hlo.get_tuple_element]
         if buffer.sort == "parameter":
-            return [node for node in alike if node in self.params], "type"
-        alike = [node for node in alike if node.op is not hlo.parameter and buffer.opcode in ("", node.op.name)]
-        exact = [node for node in alike if buffer.op_name and self.module.scope(node) == buffer.op_name]
+            return self.params.get(buffer.type, []), "type"
+        exact = self.exact.get((buffer.type, buffer.opcode, buffer.op_name), []) if buffer.op_name else []
+        alike = self.alike.get((buffer.type, buffer.opcode), [])
         return (exact, "op_name") if exact else (alike, "type") if len(alike) == 1 else ([], "")

@@ -13,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 from irscope.source.budget import BudgetExceeded, Limits, current
+from irscope.source.cores import available_threads
 from irscope.source.watchdog import watched
 
 T = TypeVar("T")
@@ -31,14 +32,6 @@ STARTS = 20
 ever."""
 
 
-def usable_cores() -> int:
-    """The cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
 def map_files(ask: Callable[[str], T], died: Callable[[str, str], T], files: Sequence[str], jobs: int | None = None) -> Iterator[T]:
     """``ask(file)`` for each file, in order; ``died(file, why)`` where the process that read the file came to its end, with its last word
     if it had one. The budget of the caller holds for each file, in whatever process (``ask`` begins a fresh one).
@@ -46,7 +39,7 @@ def map_files(ask: Callable[[str], T], died: Callable[[str, str], T], files: Seq
     ``ask`` must be importable (a function of a module, or a ``functools.partial`` of one). With one job, or little to do, all of it
     happens in this process. Standard input is read here in any case.
     """
-    jobs = min(jobs or usable_cores(), len(files)) if jobs or _worth_it(files) else 1
+    jobs = min(jobs or available_threads(), len(files)) if jobs or _worth_it(files) else 1
     if jobs <= 1:
         for file in files:
             yield ask(file)

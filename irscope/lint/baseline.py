@@ -6,12 +6,12 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from irscope.source import Finding, UserError
 from irscope.source.data_text import finite_number, json_value, strict_json, whole_number
+from irscope.source.files import read_plain_text
 from irscope.source.reads import note_read
 from irscope.source.writing import writing
 
@@ -55,40 +55,48 @@ def write_baseline(path: str, findings: Iterable[Finding], fusion: dict[str, dic
 
 def read_baseline(path: str) -> Counter[str]:
     """How often each fingerprint is accepted. Raises UserError for a file that is not a baseline."""
-    note_read(path)
+    return read_stored(path)[0]
+
+
+def read_fusion(path: str) -> dict[str, dict[str, Any]]:
+    """The fusion figures of each file when the baseline was written, by the file's name; empty if they were not stored."""
+    return fusion_in(read_stored(path)[1], path)
+
+
+def read_stored(path: str) -> tuple[Counter[str], dict[str, Any]]:
+    """How often each fingerprint is accepted, and the whole document, from one read: a pipe gives its content once."""
+    help = f"irscope lint --write-baseline {path} makes one"
     try:
-        data = json_value(Path(path).read_text())
+        data = json_value(read_plain_text(path))
         accepted: Counter[str] = Counter()
         for row in data["findings"]:  # several rows may have one fingerprint: their messages differ in numbers behind names
             accepted[row["fingerprint"]] += whole_number(row["count"])
-        return accepted
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}", f"irscope lint --write-baseline {path} makes one") from None
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError):
-        raise UserError(f"{path} is no baseline of irscope", f"irscope lint --write-baseline {path} makes one") from None
+    except UserError as error:
+        raise UserError(error.message, help) from None
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{path} is no baseline of irscope", help) from None
+    return accepted, data
 
 
 def _is_baseline(path: str) -> bool:
     """Whether a file is a baseline of irscope: reports of other tools have ``findings`` too."""
     try:
-        read_baseline(path)
-        return "version" in json_value(Path(path).read_text())
+        return "version" in read_stored(path)[1]
     except UserError:
         return False
 
 
-def read_fusion(path: str) -> dict[str, dict[str, Any]]:
-    """The fusion figures of each file when the baseline was written, by the file's name; empty if they were not stored."""
-    read_baseline(path)
-    document: dict[str, dict[str, Any]] = json_value(Path(path).read_text()).get("fusion", {})
+def fusion_in(document: Mapping[str, Any], path: str) -> dict[str, dict[str, Any]]:
+    """The fusion figures of a document that :func:`read_stored` read from ``path``. Raises UserError where they are damaged."""
+    figures: dict[str, dict[str, Any]] = document.get("fusion", {})
     try:
-        for row in document.values():
+        for row in figures.values():
             whole_number(row["kernels"]), finite_number(row["traffic"]), str(row["policy"])
             for count in row["apart"].values():
                 whole_number(count)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path}: what it holds of fusion is damaged", "write it again with --write-baseline and --track-fusion") from None
-    return document
+    return figures
 
 
 def unknown_to(left: Counter[str], findings: Iterable[Finding]) -> list[Finding]:

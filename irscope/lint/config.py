@@ -16,7 +16,7 @@ from irscope.lint.gates.expect_dtype import DTYPES
 from irscope.lint.machine import machine_named
 from irscope.source import Severity, SourceText, UserError, did_you_mean
 from irscope.source.data_text import toml_table
-from irscope.source.reads import note_read
+from irscope.source.files import read_plain_text
 from irscope.source.sizes import parse_size
 
 NAMES = ("irscope.toml", "pyproject.toml")
@@ -105,15 +105,7 @@ def _shown(path: Path) -> str:
 
 
 def _read(path: Path, name: str) -> Config | None:
-    note_read(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{name}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{name} is no UTF-8 text", "TOML files are") from None
-    except ValueError:
-        raise UserError(f"{name!r} is not a file name: it contains a NUL character") from None
+    text = read_plain_text(path, name)
     own = path.name != "pyproject.toml"
     if not own and "irscope" not in text:
         return None

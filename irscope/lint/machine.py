@@ -11,7 +11,7 @@ from pathlib import Path
 from irscope.fusion import compiler_of
 from irscope.source import UserError, did_you_mean
 from irscope.source.data_text import toml_table
-from irscope.source.reads import note_read
+from irscope.source.files import read_plain_text
 
 BUILT_IN = ("cpu", "h100", "a100", "b200")
 DEAR = 2.0
@@ -96,11 +96,9 @@ def machine_named(name: str) -> Machine:
     if not name.endswith(".toml"):
         known = did_you_mean(name, BUILT_IN) or f"the machines are {', '.join(BUILT_IN)}; or name a .toml file"
         raise UserError(f"there is no machine {name!r}", known)
-    note_read(name)
+    text = read_plain_text(name)
     try:
-        given = toml_table(Path(name).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{name}: {error.strerror}", "docs/lint/machines.md shows a table") from None
+        given = toml_table(text)
     except ValueError as error:
         raise UserError(f"{name}: {error}", "docs/lint/machines.md shows a table") from None
     base = given.pop("base", DEFAULT)

@@ -12,7 +12,7 @@ from irscope.analysis.soundness import Use, soundness
 from irscope.expand.specialise import has_open_sizes
 from irscope.fusion.logs.events import FusionLog
 from irscope.graph import Module, Reading
-from irscope.lint.baseline import read_baseline, read_fusion, unknown_to
+from irscope.lint.baseline import fusion_in, read_stored, unknown_to
 from irscope.lint.config import Config
 from irscope.lint.context import Context
 from irscope.lint.demands import Demands
@@ -91,9 +91,12 @@ class Session:
         baseline = options.baseline
         if baseline is None and not options.fresh and config is not None and "baseline" in config.top:
             baseline = config.resolve(config.top["baseline"])
-        self._accepted: Counter[str] | None = read_baseline(baseline) if baseline is not None else None
         self.accepted = 0
-        self._before = read_fusion(baseline) if baseline is not None else {}
+        self._accepted: Counter[str] | None = None
+        self._before: dict[str, dict[str, Any]] = {}
+        if baseline is not None:
+            self._accepted, document = read_stored(baseline)
+            self._before = fusion_in(document, baseline)
         self._rules: dict[tuple[tuple[str, ...], tuple[str, ...]], list[type[Rule]]] = {}
         self._chosen(config.top if config is not None else {})
         for table in config.per_path.values() if config is not None else ():

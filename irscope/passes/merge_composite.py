@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from irscope.graph import Module, Node
 from irscope.ops import hlo
@@ -13,7 +12,7 @@ from irscope.passes.pattern import DataflowPattern, Match, is_constant
 from irscope.passes.pattern_text import pattern_of
 from irscope.passes.registry import split_outside
 from irscope.source import UserError
-from irscope.source.reads import note_read
+from irscope.source.files import read_plain_text
 
 
 class MergeComposite(RelayPass):
@@ -34,7 +33,7 @@ class MergeComposite(RelayPass):
     name = "merge-composite"
 
     def __init__(self, patterns: str = "", file: str = "") -> None:
-        lines = [line for line in _read(file).splitlines() if line.strip() and not line.lstrip().startswith("#")] if file else []
+        lines = [line for line in read_plain_text(file).splitlines() if line.strip() and not line.lstrip().startswith("#")] if file else []
         self.table = [_named(text) for text in (*split_outside(patterns, ";"), *lines)]
 
     @classmethod
@@ -71,13 +70,3 @@ def _named(text: str) -> tuple[str, DataflowPattern]:
     if not colon or not name.strip():
         raise UserError(f"merge-composite: {text.strip()!r} has no name", "write NAME: PATTERN, such as my.relu: nn.relu(*)")
     return name.strip(), pattern_of(pattern.strip())
-
-
-def _read(path: str) -> str:
-    note_read(path)
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"merge-composite: {path} is not read: {error.strerror}") from None
-    except ValueError as error:
-        raise UserError(f"merge-composite: {path} is not read: {error}") from None

@@ -84,7 +84,7 @@ def python_literal(text: str) -> Any:
 
 
 def whole_number(value: object) -> int:
-    """A number of such data as an int. Raises ValueError for infinity, NaN and what is no number.
+    """A number of such data as an int. Raises ValueError for fractions, infinity, NaN, truth values and what is no number.
 
     >>> whole_number(json_value("1e999"))
     Traceback (most recent call last):
@@ -92,9 +92,12 @@ def whole_number(value: object) -> int:
     ValueError: inf is no whole number
     """
     try:
-        return int(value)  # type: ignore[call-overload, no-any-return]
+        number = int(value)  # type: ignore[call-overload]
     except (OverflowError, TypeError):
         raise ValueError(f"{value!r} is no whole number") from None
+    if isinstance(value, bool) or (isinstance(value, float) and number != value):
+        raise ValueError(f"{value!r} is no whole number")
+    return int(number)
 
 
 def finite_number(value: object) -> float:

@@ -19,6 +19,8 @@ from irscope.source.reads import note_read
 STDIN = "-"
 # Dumps of 500 MB exist; one of 2 GiB is a mistake (a core file, an endless pipe). A .gz may expand a thousandfold.
 MAX_BYTES = 2 << 30
+MAX_TEXT = 64 << 20
+"""The same for a file that people write, or irscope itself: settings, a baseline, a table."""
 CHUNK = 1 << 20
 LARGE = 32 << 20
 """From this size on, a text should be in memory only once."""
@@ -37,12 +39,39 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
     """The content of a file (``-``: standard input), unpacked when it is gzip. Raises UserError with a help."""
     name = os.fspath(path)
     note_read(name)
+    data = _content(name, name, limit, "is it a dump at all? If so, give a part of it")
+    if data.startswith(GZIP_MAGIC):
+        data = _unzip(data, name, limit)
+    if not data.strip():
+        what = "standard input" if name == STDIN else name
+        raise UserError(f"{what} is empty" if not data else f"{what} contains only blanks",
+                        "was the program that wrote it stopped, or its output sent elsewhere (2> instead of >)?")
+    return data
+
+
+def read_plain_text(path: str | os.PathLike[str], name: str = "") -> str:
+    """The text of a file (``-``: standard input) that is not a dump, such as settings, with ``\\n`` at the end of each line.
+
+    ``name`` is the path in messages. The text may be empty. Raises UserError for a file that cannot be read, has more than
+    :data:`MAX_TEXT` bytes or is not UTF-8.
+    """
+    name = name or os.fspath(path)
+    note_read(path)
+    data = _content(os.fspath(path), name, MAX_TEXT, "give a text file")
     try:
-        if name == STDIN:
-            data = _read_stdin(limit)
-        else:
-            with open(name, "rb") as file:
-                data = _read_up_to(file, name, limit)
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{name} is not UTF-8 text", "is it the right file?") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _content(path: str, name: str, limit: int, help: str) -> bytes:
+    """The bytes of a file or of standard input. Raises UserError where it cannot be opened or read, or is larger than ``limit``."""
+    try:
+        if path == STDIN:
+            return _read_stdin(limit, help)
+        with open(path, "rb") as file:
+            return _read_up_to(file, name, limit, help)
     except FileNotFoundError:
         if os.path.islink(name):
             raise UserError(f"{name} is a link to {os.readlink(name)}, which is not there", "give the file itself") from None
@@ -55,13 +84,6 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
         raise UserError(f"{name}: cannot be read: {error.strerror or error}") from None
     except ValueError:
         raise UserError(f"{name!r} is not a file name: it contains a NUL character") from None
-    if data.startswith(GZIP_MAGIC):
-        data = _unzip(data, name, limit)
-    if not data.strip():
-        what = "standard input" if name == STDIN else name
-        raise UserError(f"{what} is empty" if not data else f"{what} contains only blanks",
-                        "was the program that wrote it stopped, or its output sent elsewhere (2> instead of >)?")
-    return data
 
 
 def read_large_text(path: str) -> str | None:
@@ -118,15 +140,15 @@ def map_large_archive(path: str) -> MappedFile | None:
         return None
 
 
-def _read_stdin(limit: int) -> bytes:
+def _read_stdin(limit: int, help: str) -> bytes:
     if sys.stdin is None:
         raise UserError("there is no standard input to read", "give the path of a file")
     if sys.stdin.isatty():
         print("reading from the terminal; end with Ctrl-D, or give a file", file=sys.stderr)
-    return _read_up_to(sys.stdin.buffer, "standard input", limit)
+    return _read_up_to(sys.stdin.buffer, "standard input", limit, help)
 
 
-def _read_up_to(file: BinaryIO, name: str, limit: int) -> bytes:
+def _read_up_to(file: BinaryIO, name: str, limit: int, help: str) -> bytes:
     """All of a file. Reading ``limit`` bytes at once would reserve them, which fails where address space is limited."""
     pieces: list[bytes] = []
     size = 0
@@ -137,7 +159,7 @@ def _read_up_to(file: BinaryIO, name: str, limit: int) -> bytes:
         tick(len(piece) >> 10)
         require(size, name)
         if size > limit:
-            raise UserError(f"{name} is larger than {limit >> 20} MiB", "is it a dump at all? If so, give a part of it")
+            raise UserError(f"{name} is larger than {limit >> 20} MiB", help)
         wanted = CHUNK
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -33,6 +33,8 @@ def writing(path: str, inputs: Collection[str] = (), again: bool = False) -> Ite
     """
     if "\0" in path:
         raise UserError(f"{path!r} is not a file name: it contains a NUL character")
+    if path == "-":
+        raise UserError("- is not a file: this is not written to standard output", "./- names a file, /dev/stdout is standard output")
     read = () if again else known_reads()
     _refuse_input(path, inputs, read)
     try:

@@ -105,7 +105,7 @@ def test_patterns_that_make_no_sense(text: str, words: str) -> None:
 def test_options_that_make_no_sense() -> None:
     with pytest.raises(UserError, match="has no name"):
         pass_named("merge-composite{patterns=nn.relu(*)}")
-    with pytest.raises(UserError, match="is not read"):
+    with pytest.raises(UserError, match="nowhere.txt: no such file"):
         pass_named("merge-composite{file=nowhere.txt}")
 
 

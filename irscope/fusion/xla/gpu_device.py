@@ -1,13 +1,14 @@
 """The GPUs that XLA's cost model supports here: the numbers of XLA's own target texts."""
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.fusion.xla.durations import single
 from irscope.source import UserError, did_you_mean
-from irscope.source.reads import note_read
+from irscope.source.files import read_plain_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,10 @@ def device_named(name: str | None) -> Device:
         return DEVICES["h100"]
     if name.lower() in DEVICES:
         return DEVICES[name.lower()]
-    path = Path(name)
-    if not path.is_file():
+    if not os.path.isfile(name):
         raise UserError(f"there is no device {name!r}",
                         did_you_mean(name, DEVICES) or f"the devices are: {', '.join(DEVICES)}; or name a file with XLA's target text")
-    note_read(path)
-    return device_of(path.read_text(encoding="utf-8", errors="replace"), path.stem)
+    return device_of(read_plain_text(name), Path(name).stem)
 
 
 def device_of(text: str, name: str) -> Device:
