@@ -1,6 +1,8 @@
 """TorchScript texts that torch never prints are refused with a message, and cost no more time than others."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -284,3 +286,16 @@ def test_a_number_has_the_type_that_its_operator_declares(call: str, type: str, 
     root = run(graph(*lines, params="%x : Long(4)")).main().root
     assert root is not None
     assert str(root.type) == f"{dtype}[4]"
+
+
+def test_lists_that_several_concatenations_read_take_linear_time(tmp_path: Path) -> None:
+    def lint(count: int) -> None:
+        params = ", ".join(f"%x{i} : Float(1)" for i in range(count))
+        lines = [constant("d", "int", "0"), "%l : Tensor[] = prim::ListConstruct(" + ", ".join(f"%x{i}" for i in range(count)) + ")",
+                 *(f"%c{i} : Tensor = aten::cat(%l, %d)" for i in range(6)), "%r : Tensor[] = prim::ListConstruct(%c0, %c1, %c2, %c3, %c4, %c5)"]
+        path = tmp_path / f"{count}.txt"
+        path.write_text(graph(*lines, params=params))
+        irscope.lint(path)
+    lint(5)
+    small, large = (calls_in(lint, count) for count in (30, 120))
+    assert large < 5 * small
