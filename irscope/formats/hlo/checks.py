@@ -207,7 +207,8 @@ LOOKS: dict[str, Check] = {opcode: check for check, opcodes in (
     (_dynamic_slice, "dynamic-slice dynamic-update-slice"), (_conditional, "conditional"), (_done, "send-done recv-done"),
     (_permute, "collective-permute collective-permute-start"),
     (_all_reduce, "all-reduce all-reduce-start reduce-scatter"),
-    (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"), (_element, "get-tuple-element"), (_custom_call, "custom-call"), (_scan, "scan"),
+    (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"),
+    (_element, "get-tuple-element"), (_custom_call, "custom-call"), (_scan, "scan"),
 ) for opcode in opcodes.split()}
 """The checks by opcode, of instructions that need more than the checks of their attributes."""
 
