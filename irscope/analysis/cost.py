@@ -121,6 +121,10 @@ class Known:
     reason: str = ""
 
 
+WIDE = 8
+"""From so many operands on the bytes of a node are computed once."""
+
+
 class Traffic:
     """The bytes that a node reads and writes in one run of it, computed on demand.
 
@@ -130,12 +134,21 @@ class Traffic:
     def __init__(self, known: Known | None = None) -> None:
         self.known = known
         self._sizes: dict[int, tuple[int, int, bool]] = {}
+        self._wide: dict[Node, tuple[float, float]] = {}
+        """The bytes of nodes with many operands: each kernel of a concatenation asks for those of all its operands."""
 
     def of(self, node: Node) -> tuple[float, float]:
         """The bytes that a node moves itself: none where it only names a value or only runs its bodies."""
         if node.bodies and body_use(node) is not BodyUse.ELEMENT:
             return self._fusion_traffic(node) if is_fusion(node) else (0.0, 0.0)
-        return (0.0, 0.0) if is_free(node) else self._traffic(node)
+        if is_free(node):
+            return 0.0, 0.0
+        if len(node.operands) < WIDE:
+            return self._traffic(node)
+        known = self._wide.get(node)
+        if known is None:
+            known = self._wide[node] = self._traffic(node)
+        return known
 
     def size(self, type: Type) -> int:
         """Bytes of a type; computed once per type object, because readers share them."""

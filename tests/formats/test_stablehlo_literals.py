@@ -24,6 +24,7 @@ CASES: dict[str, object] = {
     "dense<[255, -128]> : tensor<2xi8>": [-1, -128], "dense<15> : tensor<i4>": -1, "dense<000000000000000000000001> : tensor<i8>": 1,
     f"dense<0x{'0' * 5000}7> : tensor<i64>": 7, "dense<18446744073709551615> : tensor<i64>": -1,
     "dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf64>": [[[1.0]], [[2.0]]], 'dense<"0x000000000000F03F"> : tensor<1xf64>': [1.0],
+    'dense<"0x05"> : tensor<3xi1>': [True, False, True],
     'dense<"0x01"> : tensor<16xi1>': [True] * 16, 'dense<"0x01"> : tensor<8xi1>': [True] * 8, 'dense<"0x00"> : tensor<9xi1>': [False] * 9,
     "dense<[1.00390625000001, 1.00390624999999, 1.00390625]> : tensor<3xbf16>": [1.0078125, 1.0, 1.0],
     "dense<[1.06250000001, -1.06250000001, 3.0e-50]> : tensor<3xf8E4M3FN>": [1.125, -1.125, 0.0],

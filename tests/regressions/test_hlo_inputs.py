@@ -1,6 +1,8 @@
 """Texts of HLO and StableHLO that no compiler writes are refused, or read in time and memory of their size."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,40 @@ def test_calls_for_dynamic_sizes_need_their_operands_and_results(call: str) -> N
 def test_asynchronous_operators_need_their_operands() -> None:
     reading = hlo(" s = ((), f32[8]) get-tuple-element-start(), index=5\n ROOT r = f32[8] get-tuple-element-done(s)")
     assert "get-tuple-element-start takes 1 operand, but has 0" in messages(reading)
+
+
+@pytest.mark.parametrize("type", ["f32[8] ", ""])
+def test_elements_of_tuples_before_the_first_are_refused(type: str) -> None:
+    reading = hlo(f" t = (f32[8], f32[8]) tuple(p, p)\n ROOT r = {type}get-tuple-element(t), index=-1")
+    assert not reading.ok
+    assert "index=-1" in messages(reading) or "element -1" in messages(reading)
+
+
+def proto(instructions: str, rest: str = "entry_computation_id: 7", root: int = 2) -> Reading:
+    text = f'name: "m" entry_computation_name: "e"\ncomputations {{ name: "e" id: 7 root_id: {root}\n{instructions} }}\n{rest}\n'
+    return irscope.load(text, format="hlo-pb")
+
+
+def of_proto(name: str, opcode: str, number: int, more: str = "") -> str:
+    shape = "shape { element_type: F32 dimensions: 8 layout { minor_to_major: 0 } }"
+    return f'instructions {{ name: "{name}" opcode: "{opcode}" {shape} id: {number} {more} }}\n'
+
+
+WHOLE = of_proto("p", "parameter", 1) + of_proto("r", "negate", 2, "operand_ids: 1")
+
+
+def test_a_proto_of_distinct_ids_is_read() -> None:
+    assert proto(WHOLE).ok
+
+
+@pytest.mark.parametrize(("reading", "message"), [
+    (lambda: proto(WHOLE + of_proto("s", "exponential", 2, "operand_ids: 1")), "two instructions of e have the id 2: s and r"),
+    (lambda: proto(WHOLE, f'computations {{ name: "f" id: 7 root_id: 2\n{WHOLE}}}\nentry_computation_id: 7'),
+     "two computations have the id 7: f and e"),
+    (lambda: proto(WHOLE, root=9), "no instruction of e has the id 9 of its root"),
+    (lambda: proto(WHOLE, "entry_computation_id: 8"), "no computation has the id 8 or the name 'e' of the entry"),
+])
+def test_ids_of_protos_that_name_nothing_or_two_things_are_refused(reading: Callable[[], Reading], message: str) -> None:
+    found = reading()
+    assert not found.ok
+    assert message in messages(found)

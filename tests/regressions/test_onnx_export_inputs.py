@@ -1,6 +1,7 @@
 """Strangers' ONNX models and FX texts: each is read, or refused with a reason."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import onnx
 import pytest
 
 import irscope
+from irscope.formats.export.arguments import Arguments
+from irscope.formats.export.records import BadRecord, Record
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.functions import called
 from irscope.formats.onnx.inference import built
@@ -77,3 +80,13 @@ def test_long_lines_of_fx_are_read_in_one_pass(text: str) -> None:
         module = irscope.load("class GraphModule(torch.nn.Module):\n" + text, format="export").module()
         for node in module.main().nodes:
             module.call_stack(node)
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: {"as_optional_tensors": [inner]}, lambda inner: {"as_optional_tensor": inner}])
+def test_optional_tensors_of_archives_hold_tensors_or_nothing(wrap: Callable[[dict[str, object]], dict[str, object]]) -> None:
+    argument: dict[str, object] = {"as_none": True}
+    assert Arguments({}).read(Record(wrap(argument), "inputs")) in (None, [None])
+    for _ in range(5000):
+        argument = wrap(argument)
+    with pytest.raises(BadRecord, match="an optional tensor is as_tensor or as_none"):
+        Arguments({}).read(Record(argument, "inputs"))

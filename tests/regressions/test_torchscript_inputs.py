@@ -1,6 +1,8 @@
 """TorchScript texts that torch never prints are refused with a message, and cost no more time than others."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -264,3 +266,36 @@ def test_linspace_is_exact_at_both_ends(n: int) -> None:
     step = 1.9 / (n - 1) if n > 1 else 0.0
     wanted = [0.1 + step * i if i < n // 2 else 2 - step * (n - 1 - i) for i in range(n)] if n != 1 else [0.1]
     assert Constant.of(module.main().result()).literal.value().tolist() == wanted
+
+
+@pytest.mark.parametrize("name", ["aten::Int", "aten::Float", "aten::FloatImplicit", "aten::Complex"])
+def test_a_list_in_place_of_a_number_is_shown_in_the_message(name: str) -> None:
+    lines = (constant("i", "int", "1"), "%l : int[] = prim::ListConstruct(%i, %i)", f"%n : int = {name}(%l)",
+             "%r : Tensor = aten::add(%x, %n, %i)")
+    with pytest.raises(UserError) as fault:
+        run(graph(*lines))
+    assert name in str(fault.value)
+    assert "object at" not in str(fault.value)
+
+
+@pytest.mark.parametrize(("call", "type", "dtype"), [("aten::pow(%a, %b)", "float", "f32"), ("aten::pow(%a, %b)", "int", "s64"),
+                                                     ("prim::max(%b, %f)", "float", "f32")])
+def test_a_number_has_the_type_that_its_operator_declares(call: str, type: str, dtype: str) -> None:
+    lines = (constant("i", "int", "1"), constant("a", "int", "2"), constant("b", "int", "3"), constant("f", "float", "2."),
+             f"%n : {type} = {call}", "%r : Tensor = aten::add(%x, %n, %i)")
+    root = run(graph(*lines, params="%x : Long(4)")).main().root
+    assert root is not None
+    assert str(root.type) == f"{dtype}[4]"
+
+
+def test_lists_that_several_concatenations_read_take_linear_time(tmp_path: Path) -> None:
+    def lint(count: int) -> None:
+        params = ", ".join(f"%x{i} : Float(1)" for i in range(count))
+        lines = [constant("d", "int", "0"), "%l : Tensor[] = prim::ListConstruct(" + ", ".join(f"%x{i}" for i in range(count)) + ")",
+                 *(f"%c{i} : Tensor = aten::cat(%l, %d)" for i in range(6)), "%r : Tensor[] = prim::ListConstruct(%c0, %c1, %c2, %c3, %c4, %c5)"]
+        path = tmp_path / f"{count}.txt"
+        path.write_text(graph(*lines, params=params))
+        irscope.lint(path)
+    lint(5)
+    small, large = (calls_in(lint, count) for count in (30, 120))
+    assert large < 5 * small

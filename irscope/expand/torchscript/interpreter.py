@@ -37,7 +37,7 @@ from irscope.formats.torchscript.names import functional, qualified
 from irscope.formats.torchscript.operators import overloads
 from irscope.formats.torchscript.schema import in_order
 from irscope.formats.torchscript.types import TorchTensorType
-from irscope.graph import Graph, Module, Node, TensorType, TupleType, Type, dtype_of
+from irscope.graph import Graph, Module, NamedType, Node, TensorType, TupleType, Type, dtype_of
 from irscope.graph.dtypes import F64
 from irscope.ops import TypeFault, hlo
 from irscope.ops.attributes import GetTupleElement
@@ -209,6 +209,8 @@ class TorchInterpreter(TorchProgram):
         known = python_values.compute(name, values)
         if isinstance(known, list | tuple | dict | str) and known is not values[0]:
             self.step(node, len(known) // PARTS_IN_A_STEP)
+        if node.type == FLOAT and isinstance(known, int) and not isinstance(known, bool):
+            return float(known)  # torch has overloads that return a float where Python returns an int, such as of pow and max
         return known
 
     def _in_order(self, node: Node, name: str, values: list[object]) -> list[object]:
@@ -365,6 +367,7 @@ def results_of(graph: Graph, env: Mapping[Node, object]) -> list[object]:
 
 HANDLERS = higher_order.NODES | flexible_attention.NODES | batches.NODES
 """The functions that run what FX graphs have beside operators."""
+FLOAT = NamedType("float")
 MOST_STEPS = 500_000
 """The most nodes of the text that run, each as often as it does; a second runs some 100,000 of them."""
 PARTS_IN_A_STEP = 8

@@ -247,7 +247,7 @@ def _identity(program: TorchProgram, node: Node, values: list[object]) -> object
         if node.op in IS_NOT or not isinstance(a.present, Scalar):
             return a.present if node.op in IS_NOT else not a.present
         return Scalar(program.t.unary("not", a.present.node), "bool")
-    return python_values.compute(node.op.name, values)
+    return _computed(node, values)
 
 
 @NODES.taking("prim::isinstance", kinds="any any*")
@@ -285,6 +285,14 @@ def _num_to_tensor(program: TorchProgram, node: Node, values: list[Any]) -> obje
     return known(program, np.asarray(value), TensorType(dtype, ()))
 
 
+def _computed(node: Node, values: list[object]) -> object:
+    """The result of an operator of Python's on plain values. Raises TypeFault where it takes no such values."""
+    known = python_values.compute(node.op.name, values)
+    if known is python_values.UNKNOWN:
+        raise TypeFault(f"{node.op.name} does not take ({', '.join(map(describe, values))})")
+    return known
+
+
 def _number(kind: str) -> Handler:
     def read(program: TorchProgram, node: Node, values: list[object]) -> Any:
         """A number out of a tensor: known now, or one that depends on data."""
@@ -295,7 +303,7 @@ def _number(kind: str) -> Handler:
         if isinstance(value, Scalar):
             return Scalar(program.t.convert(value.node, DTYPE_OF[kind]), kind) if kind else value
         if not isinstance(value, Tensor):
-            return python_values.compute(node.op.name, values)
+            return _computed(node, values)
         x = program.t.reshape(value.get(), ())
         dtype = program.t.dtype(x)
         found = kind or ("bool" if dtype is PRED else "int" if dtype.is_integer else "float")

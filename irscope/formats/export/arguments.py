@@ -67,10 +67,16 @@ class Arguments:
                 for items in record.items(kind)]
 
     def optional(self, record: Record, kind: str) -> Argument:
-        return [self.read(each) for each in record.records(kind)]
+        return [self._tensor_or_none(each) for each in record.records(kind)]
 
     def one_optional(self, record: Record, kind: str) -> Argument:
-        return self.read(record.record(kind))
+        return self._tensor_or_none(record.record(kind))
+
+    def _tensor_or_none(self, record: Record) -> Argument:
+        kind = record.only()
+        if kind not in ("as_tensor", "as_none"):
+            raise BadRecord(f"{record.path[:80]}: an optional tensor is as_tensor or as_none, but here is {kind!r:.60}")
+        return self.named(record, kind) if kind == "as_tensor" else None
 
     def symbol(self, record: Record, kind: str) -> Argument:
         inner = record.record(kind)

@@ -165,6 +165,12 @@ def _has_dimension(assembly: Assembly, node: Node) -> None:
         _tell(assembly, node, ATTRIBUTE_VALUE, f"{node.op.name} takes a dimension, and dimensions={{}} has none")
 
 
+def _element(assembly: Assembly, node: Node) -> None:
+    index = node.attrs.get("index", 0)
+    if index < 0:
+        _tell(assembly, node, ATTRIBUTE_VALUE, f"elements of a tuple are numbered from 0, and index={index} is none of them")
+
+
 def _custom_call(assembly: Assembly, node: Node) -> None:
     constraints = node.attrs.get("operand_layout_constraints")
     if constraints is None:
@@ -201,7 +207,8 @@ LOOKS: dict[str, Check] = {opcode: check for check, opcodes in (
     (_dynamic_slice, "dynamic-slice dynamic-update-slice"), (_conditional, "conditional"), (_done, "send-done recv-done"),
     (_permute, "collective-permute collective-permute-start"),
     (_all_reduce, "all-reduce all-reduce-start reduce-scatter"),
-    (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"), (_custom_call, "custom-call"), (_scan, "scan"),
+    (_has_dimension, "all-gather all-gather-start get-dimension-size set-dimension-size"),
+    (_element, "get-tuple-element"), (_custom_call, "custom-call"), (_scan, "scan"),
 ) for opcode in opcodes.split()}
 """The checks by opcode, of instructions that need more than the checks of their attributes."""
 
@@ -216,4 +223,6 @@ def surely_right(opcode: str, attrs: Mapping[str, Any]) -> bool:
         return named and (opcode != "reduce-scatter" or bool(dimensions))
     if look is _has_dimension:
         return bool(dimensions)
+    if look is _element:
+        return bool(attrs["index"] >= 0)
     return look is _broadcast and "dimensions" in attrs

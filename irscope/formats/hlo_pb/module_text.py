@@ -6,7 +6,7 @@ shows the instruction that it is about.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.formats.hlo.arrays import in_tuples, text_of
@@ -38,10 +38,15 @@ class Printed:
     faults: list[tuple[int, str]] = field(default_factory=list)
     """The number of a line, and what is wrong with its instruction."""
 
+    def report(self, faults: Iterable[str]) -> None:
+        """Add faults of the line that comes next."""
+        self.faults += [(len(self.lines), fault) for fault in faults]
+
 
 def print_proto(module: Record) -> Printed:
     """The text of a module. The reader of the text reports inconsistencies that it can see; the others are ``faults``."""
     printed = Printed()
+    twins = _twins(module.records("computations"))
     computations = callees_first(module.records("computations"))
     names = _names(computations)
     printed.lines += _header(module)
@@ -51,6 +56,11 @@ def print_proto(module: Record) -> Printed:
     for computation in computations:
         writer = _Computation(printed, computation, names, schedule.get(computation.number("id"), ()))
         printed.lines.append("")
+        printed.report(f"two computations have the id {computation.number('id')}: {computation.text('name')} and {twin}"
+                       for twin in twins.get(computation.number("id"), ()))
+        if entry is None and computation is computations[-1]:
+            printed.report([f"no computation has the id {module.number('entry_computation_id')} or the name "
+                            f"{module.text('entry_computation_name')!r:.80} of the entry"])
         writer.print(computation is entry)
     return printed
 
@@ -58,7 +68,7 @@ def print_proto(module: Record) -> Printed:
 def _entry(module: Record, computations: Sequence[Record]) -> Record | None:
     """The computation that runs: by its number, else by its name."""
     number, name = module.number("entry_computation_id"), module.text("entry_computation_name")
-    if number:
+    if number or not name:
         return next((c for c in computations if c.number("id") == number), None)
     return next((c for c in computations if c.text("name") == name), None)
 
@@ -107,6 +117,7 @@ class _Computation:
         self.name = graphs[computation.number("id")]
         found = computation.records("instructions")
         self.by_id = {one.number("id"): one for one in found}
+        self.twins = _twins(found)
         self.names = _unique({number: one.text("name") for number, one in self.by_id.items()})
         self.kinds = {number: one.record("shape").word("element_type") for number, one in self.by_id.items()}
         scheduled = [self.by_id[number] for number in dict.fromkeys(map(self.known, schedule)) if number in self.by_id]
@@ -128,8 +139,12 @@ class _Computation:
         result = f" -> {shape_text(self.by_id[root].record('shape'), False)}" if root in self.by_id else ""
         lines = self.printed.lines
         lines.append(f"{'ENTRY ' if is_entry else ''}%{self.name} {f'({signature}){result} ' if result else ''}{{")
+        if root not in self.by_id and self.by_id:
+            self.printed.report([f"no instruction of {self.computation.text('name')} has the id {root} of its root"])
         for one in self.order:
             tick()
+            self.printed.report(f"two instructions of {self.computation.text('name')} have the id {one.number('id')}: "
+                                f"{one.text('name')} and {twin}" for twin in self.twins.get(one.number("id"), ()))
             lines.append(f"  {'ROOT ' if one.number('id') == root else ''}{self._instruction(one)}")
         thread = self.computation.text("execution_thread")
         lines.append("}" + (f", execution_thread={quoted(thread)}" if thread not in ("", "main") else ""))
@@ -193,12 +208,22 @@ class _Computation:
         try:
             return values_of(one.record("literal"))
         except Malformed as error:
-            self.printed.faults.append((len(self.printed.lines), str(error)))
+            self.printed.report([str(error)])
             return None
 
 
 def _text(type: Type, arrays: Sequence[Array]) -> str:
     return text_of(in_tuples(iter(arrays), type), type)
+
+
+def _twins(things: Sequence[Record]) -> dict[int, list[str]]:
+    """The names of the computations or instructions that have the id of a later one, by the id."""
+    if len({one.number("id") for one in things}) == len(things):
+        return {}
+    named: dict[int, list[str]] = {}
+    for one in things:
+        named.setdefault(one.number("id"), []).append(one.text("name"))
+    return {number: names[:-1] for number, names in named.items() if len(names) > 1}
 
 
 def _names(computations: Sequence[Record]) -> dict[int, str]:

@@ -253,7 +253,8 @@ def _of_bytes(data: bytes, type: Type) -> Any:
     count = prod(shape)
     if dtype.kind == "pred":
         raw: Array = np.frombuffer(data, np.uint8)
-        if len(data) != count and len(data) > 1:  # bit-packed, low bit first, as MLIR wrote it to 2025; one byte stands for all
+        is_one = len(data) == 1 and (count > 8 or data[0] in (0, 1, 0xFF))  # one byte stands for all
+        if len(data) != count and not is_one:  # bit-packed, low bit first, as MLIR wrote it to 2025
             raw = np.unpackbits(raw, bitorder="little")[:count]
         return _frozen(raw.astype(bool), shape)
     if dtype.bits < 8:

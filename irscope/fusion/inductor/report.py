@@ -28,6 +28,8 @@ class Report:
         self.program = program
         self.scheduler = scheduler
         self.members: dict[Kernel, list[Node]] = {}
+        self._views: dict[Node, list[Node]] = {}
+        self._inputs: dict[Node, list[Node]] = {}
         self.kernels_of: dict[Node, list[Kernel]] = {}
         self.order = in_memory_order(scheduler.kernels, scheduler.buffers, state.results, saved_inputs(program.graph))
         for kernel in self.order:
@@ -41,10 +43,14 @@ class Report:
 
     def _nodes(self, kernel: Kernel) -> list[Node]:
         """The nodes that a kernel computes, and the views through which it reads, in definition order."""
-        def views(node: Node) -> list[Node]:
-            return [o for o in node.operands if self.is_view(o) or o in self.program.tuples]
+        return sorted(closure((node for buffer in kernel.buffers for node in buffer.members), self._views_of), key=lambda n: n.index)
 
-        return sorted(closure((node for buffer in kernel.buffers for node in buffer.members), views), key=lambda n: n.index)
+    def _views_of(self, node: Node) -> list[Node]:
+        """The operands of a node that are views; those of a concatenation are asked for by each kernel that writes a part of it."""
+        known = self._views.get(node)
+        if known is None:
+            known = self._views[node] = [o for o in node.operands if self.is_view(o) or o in self.program.tuples]
+        return known
 
     def is_view(self, node: Node) -> bool:
         """Whether a node is a view of another one."""
@@ -97,7 +103,16 @@ class Report:
         dot = next((n for n in nodes if n.op in (hlo.dot, hlo.convolution)), None)
         if kernel.extern and dot is not None:
             kind = "contraction" if dot.op is hlo.dot else "convolution"
-        return Group(kind, nodes, kept, inputs_of(nodes), dot)
+        return Group(kind, nodes, kept, self._inputs_of(nodes), dot)
+
+    def _inputs_of(self, nodes: list[Node]) -> list[Node]:
+        """The inputs of a group. The groups that write parts of one concatenation share the list of them."""
+        if len(nodes) > 1:
+            return inputs_of(nodes)
+        known = self._inputs.get(nodes[0])
+        if known is None:
+            known = self._inputs[nodes[0]] = inputs_of(nodes)
+        return known
 
     def leaves(self, buffer: Buffer, kernel: Kernel) -> bool:
         """Whether another kernel reads a buffer, or the graph returns it."""
