@@ -89,8 +89,17 @@ def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Modul
     became = Replacements()
     for graph in callees_first(module):
         became[graph] = rewrite(graph, rule, became, keep_dead)
+    rejoin(became)
     made.graphs = {name: became[g] for name, g in module.graphs.items()}
     return made
+
+
+def rejoin(became: dict[Graph, Graph]) -> None:
+    """Point calls at the replacements of their callees: a recursive function was copied before its replacement existed."""
+    for before, after in became.items():
+        for node in after.nodes if after is not before else ():
+            if node.bodies and any(body in became for body in node.bodies):
+                node.bodies = tuple(became.get(body, body) for body in node.bodies)
 
 
 def see_through(made: Graph, before: Graph) -> Graph:
