@@ -1,11 +1,17 @@
-"""Relay texts with ``hlo.*`` primitives whose attributes, operands or functions are missing or of another kind."""
+"""Passes and the inlining of calls: primitives in Relay that do not fit, and texts that grow or took too long."""
 from __future__ import annotations
+
+import gc
 
 import pytest
 
 import irscope
-from irscope.graph import Reading
+from irscope.expand.expand import inline
+from irscope.graph import DynamicDim, Reading, TensorType, collector, rewrite_module
+from irscope.graph.collector import collector_paused
+from irscope.graph.dtypes import F32
 from irscope.passes import pass_named
+from irscope.passes.fold_scale_axes import _size
 from tests.effort import within
 
 X = "%x: Tensor[(2, 3), float32]"
@@ -66,3 +72,38 @@ def test_folding_many_values_of_a_module_ends_in_time() -> None:
     module = irscope.load(text, format="hlo").module()
     with within(9):
         pass_named("fold-constants").run(module)
+
+
+def test_calls_that_double_at_each_of_sixteen_levels_are_refused() -> None:
+    levels = [f"g{i} {{ x = f32[8] parameter(0)\n a = f32[8] call(x), to_apply=g{i - 1}\n ROOT b = f32[8] call(a), to_apply=g{i - 1} }}"
+              for i in range(1, 17)]
+    text = "\n".join(["HloModule m", "g0 { x = f32[8] parameter(0)\n ROOT r = f32[8] tanh(x) }", *levels,
+                      "ENTRY e { x = f32[8] parameter(0)\n ROOT r = f32[8] call(x), to_apply=g16 }"])
+    with pytest.raises(irscope.UserError, match="makes more than 200,000 nodes"):
+        inline(irscope.load(text, format="hlo").module())
+
+
+def test_a_rewritten_recursive_function_calls_itself() -> None:
+    text = ("def @f(%n: int32) -> int32 { if (less(%n, 1)) { 0 } else { @f(subtract(%n, 1)) } }\n"
+            "def @main(%n: int32) -> int32 { @f(%n) }\n")
+    made = rewrite_module(irscope.load(text, format="relay").module(), lambda builder, node, operands: None, keep_dead=True)
+    graphs = set(made.graphs.values())
+    called = {body for graph in graphs for node in graph.nodes for body in node.bodies if body.name == "f"}
+    assert called == {made.graphs["f"]}
+
+
+def test_two_dynamic_channel_axes_have_no_known_size() -> None:
+    type = TensorType(F32, (DynamicDim(None), 8, DynamicDim(None)))
+    assert _size(type, (1,)) == 8
+    assert _size(type, (0, 2)) == _size(type, (0, 1, 2)) == -1
+
+
+def test_frozen_objects_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python visits all of them to count them."""
+    counted = []
+    monkeypatch.setattr("irscope.graph.collector._count", type(collector._count)())
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or 1_000_000)
+    for _ in range(10):
+        with collector_paused():
+            pass
+    assert len(counted) == 1
