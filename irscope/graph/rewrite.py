@@ -70,7 +70,12 @@ def keep_order(made: Graph, before: Iterable[Node]) -> None:
     if not ordered:
         return
     places = {node.name: node.index for node in made.nodes}
-    followed = {node.name: node.attrs.get(PREDECESSORS, ()) for node in before}
+    followed: dict[str, tuple[str, ...]] = {}
+    for node in before:
+        earlier = node.attrs.get(PREDECESSORS, ())
+        if earlier and node.name not in places:  # of removed nodes there may be long chains: those that are left stand for them
+            earlier = tuple(dict.fromkeys(each for name in earlier for each in ((name,) if name in places else followed.get(name, ()))))
+        followed[node.name] = earlier
     for node in ordered:
         names = dict.fromkeys(node.attrs[PREDECESSORS])
         todo = [name for name in names if places.get(name, node.index) >= node.index]

@@ -29,7 +29,7 @@ LARGE = 500
 MAX_LARGE = 20_000
 """Nodes in large regions that are planned in one module; 1,500 nodes take inductor's rules a third of a second."""
 MAX_APART = 50_000
-"""Nodes, with those that they call, of the graphs of one module that are planned separately: each of many nested calls plans those in it."""
+"""Nodes, with those that they call, of the graphs of one module that are planned separately: a nested call plans all that it calls."""
 
 TIDY = ("irscope", "xla-cpu", "xla-gpu")
 """Policies of compilers that simplify a graph before they fuse: they merge equal nodes and remove unused ones."""

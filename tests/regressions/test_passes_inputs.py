@@ -7,12 +7,12 @@ import pytest
 
 import irscope
 from irscope.expand.expand import inline
-from irscope.graph import DynamicDim, Reading, TensorType, collector, rewrite_module
+from irscope.graph import DynamicDim, Module, Reading, TensorType, collector, rewrite_module
 from irscope.graph.collector import collector_paused
 from irscope.graph.dtypes import F32
 from irscope.passes import pass_named
 from irscope.passes.fold_scale_axes import _size
-from tests.effort import within
+from tests.effort import calls_in, within
 
 X = "%x: Tensor[(2, 3), float32]"
 T = "/* ty=Tensor[(2, 3), float32] */"
@@ -107,3 +107,54 @@ def test_frozen_objects_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> Non
         with collector_paused():
             pass
     assert len(counted) == 1
+
+
+def hlo(lines: list[str], before: str = "") -> Module:
+    text = "\n".join(["HloModule m", before, "ENTRY e {", *lines, "}"])
+    return irscope.load(text, format="hlo").module()
+
+
+def test_known_branches_that_double_at_each_level_are_refused() -> None:
+    branch = "conditional(t, {0}, {0}), true_computation=g{1}, false_computation=g0"
+    levels = [f"g{i} {{ x = f32[8] parameter(0)\n t = pred[] constant(true)\n a = f32[8] {branch.format('x', i - 1)}\n"
+              f" ROOT b = f32[8] {branch.format('a', i - 1)} }}" for i in range(1, 41)]
+    module = hlo([" x = f32[8] parameter(0)\n t = pred[] constant(true)", f" ROOT r = f32[8] {branch.format('x', 40)}"],
+                 "\n".join(["g0 { x = f32[8] parameter(0)\n ROOT r = f32[8] tanh(x) }", *levels]))
+    with pytest.raises(irscope.UserError, match="taking the known branches of g1. makes more than 200,000 nodes"):
+        pass_named("fold-constants").run(module)
+
+
+def test_a_scale_after_thousands_of_sums_stays() -> None:
+    def scaled(sums: int) -> str:
+        head = [" p = f32[8,8] parameter(0)\n w = f32[8,8] iota(), iota_dimension=0\n c = f32[8] constant({1, 2, 3, 4, 5, 6, 7, 8})",
+                " b0 = f32[8,8] broadcast(c), dimensions={0}\n b1 = f32[8,8] broadcast(c), dimensions={1}\n s = f32[] constant(3)",
+                " f = f32[8,8] broadcast(s), dimensions={}\n x0 = f32[8,8] dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}"]
+        steps = [f" x{i + 1} = f32[8,8] add(x{i}, b{i % 2})" for i in range(sums)]
+        made = pass_named("fold-scale").run(hlo([*head, *steps, f" ROOT r = f32[8,8] multiply(x{sums}, f)"]))
+        return made.main().result().op.name
+
+    assert scaled(3) == "add"
+    assert scaled(2000) == "multiply"
+
+
+def test_patterns_with_complex_constants() -> None:
+    module = hlo([" p = c64[4,4] parameter(0)\n z = c64[] constant((0, 1))\n b = c64[4,4] broadcast(z), dimensions={}",
+                  " d = c64[4,4] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n ROOT r = c64[4,4] add(d, b)"])
+    assert pass_named("fuse-patterns").run(module).main().result().op.name == "call"
+
+
+def test_an_attribute_with_the_name_of_a_parameter_of_irscope() -> None:
+    layers = "; ".join(f"%{i} = tanh(nn.dense(%x, %{name}, units=None), op=3, type=4)" for i, name in enumerate("abc"))
+    weights = ", ".join(f"%{name}: Tensor[(3, 4), float32]" for name in "abc")
+    module = irscope.load(f"def @main(%x: Tensor[(2, 4), float32], {weights}) {{ {layers}; (%0, %1, %2) }}\n", format="relay").module()
+    assert sum(node.op.name == "tanh" for node in pass_named("combine-parallel").run(pass_named("infer-types").run(module)).main().nodes) == 1
+
+
+def test_a_long_chain_of_removed_predecessors_is_followed_once() -> None:
+    def calls(steps: int) -> int:
+        lines = [f" d{i + 1} = f32[8] abs(x), control-predecessors={{d{i}}}\n n{i + 1} = f32[8] negate(n{i}), control-predecessors={{d{i + 1}}}"
+                 for i in range(steps)]
+        module = hlo([" x = f32[8] parameter(0)\n d0 = f32[8] abs(x)\n n0 = f32[8] tanh(x)", *lines, f" ROOT r = f32[8] tanh(n{steps})"])
+        return calls_in(pass_named("remove-dead").run, module)
+
+    assert calls(400) < 2.5 * calls(200)
