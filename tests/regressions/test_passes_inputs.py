@@ -6,6 +6,8 @@ import gc
 import pytest
 
 import irscope
+from irscope.analysis.constant import computed_early
+from irscope.analysis.trips import trip_count
 from irscope.expand.expand import inline
 from irscope.graph import DynamicDim, Module, Reading, TensorType, collector, rewrite_module
 from irscope.graph.collector import collector_paused
@@ -158,3 +160,37 @@ def test_a_long_chain_of_removed_predecessors_is_followed_once() -> None:
         return calls_in(pass_named("remove-dead").run, module)
 
     assert calls(400) < 2.5 * calls(200)
+
+
+@pytest.mark.parametrize("kind, begin, step, limit, trips", [
+    ("s8", 0, 1, 100, 100), ("s8", 0, 50, 120, None),  # the counter wraps around at 150
+    ("bf16", 0, 1, 200, 200), ("bf16", 0, 1, 1000, None),  # the counter stays at 256
+])
+def test_a_counter_that_never_reaches_its_limit_has_no_trip_count(kind: str, begin: int, step: int, limit: int, trips: int | None) -> None:
+    parts = f"c {{ i = {kind}[] parameter(0)\n w = f32[] convert(i)\n n = f32[] constant({limit})\n ROOT r = pred[] compare(w, n), direction=LT }}\n" \
+            f"b {{ i = {kind}[] parameter(0)\n o = {kind}[] constant({step})\n ROOT r = {kind}[] add(i, o) }}"
+    module = hlo([f" z = {kind}[] constant({begin})\n ROOT r = {kind}[] while(z), condition=c, body=b"], parts)
+    assert trip_count(module, module.main().result()) == trips
+
+
+def test_merged_slices_of_one_element_have_a_stride_of_one() -> None:
+    huge = 9223372036854775807
+    module = hlo([" p = f32[24] parameter(0)\n a = f32[8] slice(p), slice={[0:24:3]}", f" ROOT r = f32[1] slice(a), slice={{[2:3:{huge}]}}"])
+    assert pass_named("simplify-algebra").run(module).main().result().attrs["slice"] == ((6, 7, 1),)
+
+
+def test_a_slice_whose_stride_is_one_number() -> None:
+    module = irscope.load("def @main(%x: Tensor[(6), float32]) { strided_slice(%x, begin=[0], end=[5], strides=2) }\n", format="relay").module()
+    assert pass_named("simplify-algebra").run(pass_named("infer-types").run(module))
+
+
+def test_operations_of_nested_calls_are_counted_once() -> None:
+    def calls(depth: int) -> int:
+        levels = [f"g{i} {{ x = f32[8] parameter(0)\n ROOT r = f32[8] call(x), to_apply=g{i - 1} }}" for i in range(1, depth)]
+        module = hlo([" z = f32[] constant(1)\n x = f32[8] broadcast(z), dimensions={}",
+                      *[f" a{i} = f32[8] call({f'a{i - 1}' if i else 'x'}), to_apply=g{depth - 1}" for i in range(depth)],
+                      f" ROOT r = f32[8] negate(a{depth - 1})"],
+                     "\n".join(["g0 { x = f32[8] parameter(0)\n ROOT r = f32[8] tanh(x) }", *levels]))
+        return calls_in(computed_early, module, module.main())
+
+    assert calls(200) < 2.5 * calls(100)
