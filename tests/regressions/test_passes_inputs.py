@@ -95,16 +95,21 @@ def test_a_rewritten_recursive_function_calls_itself() -> None:
 
 
 def test_two_dynamic_channel_axes_have_no_known_size() -> None:
-    type = TensorType(F32, (DynamicDim(None), 8, DynamicDim(None)))
+    type = TensorType(F32, (DynamicDim("n"), 8, DynamicDim("m")))
     assert _size(type, (1,)) == 8
     assert _size(type, (0, 2)) == _size(type, (0, 1, 2)) == -1
 
 
 def test_frozen_objects_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python visits all of them to count them."""
-    counted = []
-    monkeypatch.setattr("irscope.graph.collector._count", type(collector._count)())
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or 1_000_000)
+    counted: list[int] = []
+
+    def count() -> int:
+        counted.append(1_000_000)
+        return counted[-1]
+
+    monkeypatch.setattr(collector, "_count", type(collector._count)())
+    monkeypatch.setattr(gc, "get_freeze_count", count)
     for _ in range(10):
         with collector_paused():
             pass
