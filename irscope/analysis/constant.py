@@ -9,7 +9,7 @@ from irscope.graph import Graph, Module, Node, TensorType, pure
 from irscope.graph.walk import callees_first_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
-from irscope.ops.costs import MOST
+from irscope.ops.costs import MOST, bodies_counted_once
 
 MOST_EARLY = 1 << 33
 """The most operations of one node to fold before the program runs: some seconds. Larger nodes are left to the run, which may not need
@@ -32,9 +32,10 @@ def computed_early(module: Module, graph: Graph) -> list[bool]:
     """For each node, by index, whether it is known early and cheap enough to be computed then, as everything before it is."""
     found = known_early(graph)
     totals: dict[Graph, float] = {}
-    for node in graph.nodes:
-        if found[node.index]:
-            found[node.index] = all(found[o.index] for o in node.operands) and operations(module, node, totals) <= MOST_EARLY
+    with bodies_counted_once():
+        for node in graph.nodes:
+            if found[node.index]:
+                found[node.index] = all(found[o.index] for o in node.operands) and operations(module, node, totals) <= MOST_EARLY
     return found
 
 
@@ -45,9 +46,8 @@ def operations(module: Module, node: Node, totals: dict[Graph, float]) -> float:
     whole = max(own, float(min(node.op.cost(node), MOST)) if node.op.cost is not None else 0.0)
     if not node.bodies:
         return whole
-    for graph in callees_first_of(node.bodies):
-        if graph not in totals:
-            totals[graph] = sum(operations(module, inner, totals) for inner in graph.nodes)
+    for graph in callees_first_of((body for body in node.bodies if body not in totals), totals):
+        totals[graph] = sum(operations(module, inner, totals) for inner in graph.nodes)
     if body_use(node) is BodyUse.ELEMENT:
         # The cost counts an operation of the body as one, which is true of all but loops.
         return whole * max(1.0, *(totals[body] / len(body.nodes) for body in node.bodies)) if whole else 0.0

@@ -51,13 +51,17 @@ def trip_count(module: Module, node: Node, noted: bool = True) -> int | None:
     start, step = _initial(node, counter), _step(body, counter)
     if start is None or step is None:
         return None
-    trips = _count(start, limit, step, direction)
-    return trips if trips is not None and _holds(test.operands[0].type, start + trips * step) else None
+    trips = _count(start, limit, step[0], direction)
+    return trips if trips is not None and all(_holds(step[1], value) for value in (start, limit, start + trips * step[0])) else None
 
 
 def _holds(type: Type, value: int) -> bool:
-    """Whether a value fits an integer type: a counter that wraps around may pass its test forever."""
-    return not isinstance(type, TensorType) or not type.dtype.is_integer or type.dtype.lowest <= value <= type.dtype.highest
+    """Whether a type has a value and all integers between it and zero: a counter that wraps around, or stops at a float whose neighbours
+    are further apart than its steps, may pass its test forever.
+    """
+    if not isinstance(type, TensorType) or not (type.dtype.is_integer or type.dtype.is_float):
+        return False
+    return abs(value) <= 1 << type.dtype.significand if type.dtype.is_float else type.dtype.lowest <= value <= type.dtype.highest
 
 
 def _loop_trips(node: Node) -> int | None:
@@ -113,7 +117,7 @@ def _scan_trips(node: Node) -> int | None:
 def _through(node: Node) -> Node:
     """The node that computes this value, past copies, and past a fusion or call with a single operation."""
     for _ in range(64):
-        if node.op in _PASS_THROUGH and node.operands:
+        if node.op in _PASS_THROUGH and node.operands and _keeps_value(node.operands[0].type, node.type):
             node = node.operands[0]
         elif node.op in _CALLS and len(node.bodies) == 1 and node.bodies[0].root is not None:
             inner = node.bodies[0].root
@@ -124,6 +128,13 @@ def _through(node: Node) -> Node:
         else:
             return node
     return node
+
+
+def _keeps_value(source: Type, target: Type) -> bool:
+    """Whether a conversion keeps every value."""
+    if not isinstance(source, TensorType) or not isinstance(target, TensorType):
+        return True
+    return target.dtype is source.dtype or target.dtype.holds(source.dtype)
 
 
 def _argument(call: Node, inner: Node) -> Node:
@@ -165,7 +176,8 @@ def _initial(loop: Node, counter: int) -> int | None:
     return _integer(_through(value)) if value is not None else None
 
 
-def _step(body: Graph, counter: int) -> int | None:
+def _step(body: Graph, counter: int) -> tuple[int, Type] | None:
+    """What a trip adds to the counter, and in which type."""
     value = _element(body.root, counter)
     if value is None:
         return None
@@ -175,7 +187,7 @@ def _step(body: Graph, counter: int) -> int | None:
         return None
     left, right = (_through(o) for o in value.operands)
     if _counter(left) == counter and (amount := _integer(right)) is not None:
-        return sign * amount
-    if sign == 1 and _counter(right) == counter:
-        return _integer(left)
+        return sign * amount, value.type
+    if sign == 1 and _counter(right) == counter and (amount := _integer(left)) is not None:
+        return amount, value.type
     return None

@@ -17,10 +17,11 @@ from irscope.formats.relay.dialect import RELAY
 from irscope.fusion.tvm_partition import MAX_DEPTH, Member, Partition
 from irscope.graph import FunctionType, Graph, Module, Node, callees_first
 from irscope.graph.collector import collector_paused
+from irscope.graph.rewrite import rejoin
 from irscope.ops import hlo
 from irscope.ops.sets import hlo as hlo_set
 from irscope.ops.sets import relay
-from irscope.passes.base import Pass, enter_bodies, rejoin
+from irscope.passes.base import Pass, enter_bodies
 
 ALONE = hlo_set("constant") | relay("fn global")
 """Nodes that stay in the outer function, even if a group reads them."""

@@ -111,11 +111,13 @@ Step = Reshape | Repeat | Permute
 class Chain:
     """The steps from the loops back to a node: ``step`` is the last one, next to the node; ``outer`` the others (None: the loops).
 
-    Chains with equal steps are equal. There may be thousands of steps, so the hash is computed once.
+    Chains with equal steps are equal. There may be thousands of steps, so the hash is computed once, and so is ``of_plain``: a shape, and
+    the strides over the loops of a value that is row-major in it.
     """
 
     step: Node | Step
     outer: Chain | None = None
+    of_plain: tuple[tuple[int, ...], Strides | None] | None = field(init=False, repr=False, default=None)
     _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -146,18 +148,31 @@ class Chain:
 def seen_through(chain: Chain | None, strides: Strides) -> Strides | None:
     """The strides of a value over the loops, or None if the chain needs a copy."""
     found: Strides | None = strides
-    for step in chain or ():
-        if found is None:
-            return None
-        if isinstance(step, Reshape):
-            found = found.reshaped(step.shape)
-        elif isinstance(step, Permute):
-            found = found.transposed(step.order)
-        elif isinstance(step, Repeat):
-            found = found.broadcast(tuple(range(len(found.shape))), step.shape)
-        else:
-            found = found.through(step)
+    passed: list[tuple[Chain, tuple[int, ...]]] = []
+    at = chain
+    while at is not None and found is not None:
+        # A kernel with hundreds of transposes asks this of each of them. Pairs that undo each other end at a chain that is known.
+        if found.offset == 0 and found.strides == row_major(found.shape):
+            if at.of_plain is not None and at.of_plain[0] == found.shape:
+                found = at.of_plain[1]
+                break
+            passed.append((at, found.shape))
+        found = _after(at.step, found)
+        at = at.outer
+    for chain, shape in passed:
+        object.__setattr__(chain, "of_plain", (shape, found))
     return found
+
+
+def _after(step: Node | Step, strides: Strides) -> Strides | None:
+    """The strides after one step of a chain, or None if it needs a copy."""
+    if isinstance(step, Reshape):
+        return strides.reshaped(step.shape)
+    if isinstance(step, Permute):
+        return strides.transposed(step.order)
+    if isinstance(step, Repeat):
+        return strides.broadcast(tuple(range(len(strides.shape))), step.shape)
+    return strides.through(step)
 
 
 def access(chain: Chain | None, node: Node) -> Strides | None:

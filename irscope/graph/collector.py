@@ -31,7 +31,7 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_on:
             _count.note(gc.get_count()[0])  # allocations less deallocations since the collector was disabled
-            if not gc.get_freeze_count():
+            if not _count.finds_frozen():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -45,6 +45,7 @@ class _Count:
 
     def __init__(self) -> None:
         self.kept = self.come = 0
+        self.is_frozen = False
 
     @property
     def due(self) -> bool:
@@ -54,10 +55,18 @@ class _Count:
     def start(self) -> None:
         """Reset the counts right after a full collection."""
         self.come = 0
-        if not gc.get_freeze_count():
+        self.is_frozen = False
+        if not self.finds_frozen():
             gc.freeze()
             self.kept = gc.get_freeze_count()
             gc.unfreeze()
+
+    def finds_frozen(self) -> bool:
+        """Whether the caller has frozen objects. Python visits all of them to count them, so that once there are some, they are counted
+        again only at the next full collection.
+        """
+        self.is_frozen = self.is_frozen or gc.get_freeze_count() > 0
+        return self.is_frozen
 
     def note(self, objects: int) -> None:
         """Add the objects of a pause."""

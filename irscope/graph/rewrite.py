@@ -70,7 +70,12 @@ def keep_order(made: Graph, before: Iterable[Node]) -> None:
     if not ordered:
         return
     places = {node.name: node.index for node in made.nodes}
-    followed = {node.name: node.attrs.get(PREDECESSORS, ()) for node in before}
+    followed: dict[str, tuple[str, ...]] = {}
+    for node in before:
+        earlier = node.attrs.get(PREDECESSORS, ())
+        if earlier and node.name not in places:  # of removed nodes there may be long chains: those that are left stand for them
+            earlier = tuple(dict.fromkeys(each for name in earlier for each in ((name,) if name in places else followed.get(name, ()))))
+        followed[node.name] = earlier
     for node in ordered:
         names = dict.fromkeys(node.attrs[PREDECESSORS])
         todo = [name for name in names if places.get(name, node.index) >= node.index]
@@ -89,8 +94,17 @@ def rewrite_module(module: Module, rule: Rule, keep_dead: bool = False) -> Modul
     became = Replacements()
     for graph in callees_first(module):
         became[graph] = rewrite(graph, rule, became, keep_dead)
+    rejoin(became)
     made.graphs = {name: became[g] for name, g in module.graphs.items()}
     return made
+
+
+def rejoin(became: dict[Graph, Graph]) -> None:
+    """Point calls at the replacements of their callees: a recursive function was copied before its replacement existed."""
+    for before, after in became.items():
+        for node in after.nodes if after is not before else ():
+            if node.bodies and any(body in became for body in node.bodies):
+                node.bodies = tuple(became.get(body, body) for body in node.bodies)
 
 
 def see_through(made: Graph, before: Graph) -> Graph:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irscope.fusion import Plan, compiler_of
-from irscope.graph import Graph, Module, Node
+from irscope.graph import Graph, Module, Node, bodies_of
 from irscope.graph.numbering import Numbering
+from irscope.graph.walk import callees_first_of
 from irscope.lint.edits import Edit, built, with_graphs
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
@@ -27,6 +28,8 @@ LARGE = 500
 """Nodes of a region that is large: four times what regions grow to, so that single kernels must be."""
 MAX_LARGE = 20_000
 """Nodes in large regions that are planned in one module; 1,500 nodes take inductor's rules a third of a second."""
+MAX_APART = 50_000
+"""Nodes, with those that they call, of the graphs of one module that are planned separately: a nested call plans all that it calls."""
 
 TIDY = ("irscope", "xla-cpu", "xla-gpu")
 """Policies of compilers that simplify a graph before they fuse: they merge equal nodes and remove unused ones."""
@@ -95,6 +98,8 @@ class Claims:
         self._known: dict[object, Claim | None] = {}
         self._before: dict[object, Cost] = {}
         self._large = 0
+        self._apart_left = MAX_APART
+        self._sizes: dict[Graph, int] = {}
 
     def of(self, graph: Graph, users: list[list[Node]], edit: Edit) -> Claim | None:
         """What an edit saves in one run of a graph; None if that is unknown. ``users`` are those of the graph's nodes."""
@@ -104,7 +109,7 @@ class Claims:
             numbers = self._numbering.nodes[graph]
             self._surroundings[graph] = Surroundings(graph, users, plan, numbers) if plan is not None else None
         surroundings = self._surroundings[graph]
-        if surroundings is None:
+        if surroundings is None or (self._large > MAX_LARGE and surroundings.largest(edit.nodes) > LARGE):
             return None
         region = surroundings.around(edit.nodes)
         key = surroundings.key(region, edit)
@@ -120,11 +125,20 @@ class Claims:
         return self._large <= MAX_LARGE
 
     def _apart(self, graph: Graph) -> Plan | None:
-        """The plan of a graph that was inlined into its caller, planned separately."""
+        """The plan of a graph that was inlined into its caller, planned separately; None if that, with others before it, is too much."""
+        self._apart_left -= self._size(graph)
+        if self._apart_left < 0:
+            return None
         try:
             return Planned(with_graphs(self.whole.module, [graph]), self.whole.policy, self.whole.device).plans[-1]
         except CANNOT:
             return None
+
+    def _size(self, graph: Graph) -> int:
+        """The nodes of a graph with its calls inlined."""
+        for each in callees_first_of([graph], self._sizes):
+            self._sizes[each] = len(each.nodes) + sum(self._sizes.get(body, 0) for body in bodies_of(each))
+        return self._sizes[graph]
 
     def _planned(self, region: Region, edit: Edit, key: object) -> Claim | None:
         """The difference of two plans; ``key`` is equal for equal regions, whatever the change."""

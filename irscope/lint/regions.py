@@ -60,6 +60,10 @@ class Surroundings:
                 return owners[id(one)]
         return names.get(node.name)
 
+    def largest(self, nodes: Iterable[Node]) -> int:
+        """The number of nodes of the largest kernel that computes one of some nodes."""
+        return max((len(self.kernels[kernel]) for node in nodes for kernel in self._of[node.index][:SHARED]), default=0)
+
     def around(self, seeds: Iterable[Node]) -> Region:
         """The kernels of some nodes, and those next to them as far as :data:`HOPS` and :data:`LIMIT` go."""
         inside = dict.fromkeys(seeds)

@@ -1,6 +1,8 @@
 """Floating point (and integer) operations of nodes, counted as XLA's cost analysis does: one per element of the result."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import local
 
 from irscope.graph import Graph, Kind, Node, TensorType
@@ -34,15 +36,25 @@ def flops(node: Node) -> float:
     return result_elements(node) if node.op.kind in (Kind.ELEMENTWISE, Kind.REDUCTION, Kind.CONTRACTION) else 0.0
 
 
+@contextmanager
+def bodies_counted_once() -> Iterator[None]:
+    """Count the operations of each called graph once in this block, which changes no graph."""
+    if getattr(_running, "memo", None) is not None:
+        yield
+        return
+    _running.memo = {}
+    try:
+        yield
+    finally:
+        _running.memo = None
+
+
 def body_flops(graph: Graph) -> float:
     """The operations of one run of a graph, with the graphs that it calls."""
     memo: dict[Graph, float] | None = getattr(_running, "memo", None)
     if memo is None:
-        _running.memo = {}
-        try:
+        with bodies_counted_once():
             return body_flops(graph)
-        finally:
-            _running.memo = None
     if graph in memo:
         return memo[graph]
     # Callees come first, so costs that read their bodies find them in the memo: no recursion, however deep calls nest.

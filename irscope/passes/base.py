@@ -8,7 +8,7 @@ from irscope.analysis.soundness import Use
 from irscope.formats.relay.dialect import RELAY
 from irscope.graph import Dialect, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.collector import collector_paused
-from irscope.graph.rewrite import Replacements, Rule
+from irscope.graph.rewrite import Replacements, Rule, rejoin
 from irscope.passes.analyses import Analyses
 
 
@@ -91,14 +91,6 @@ def per_graph(module: Module, change: Callable[[Graph, dict[Graph, Graph]], Grap
         rejoin(became)
     made.graphs = {name: became[graph] for name, graph in module.graphs.items()}
     return made
-
-
-def rejoin(became: dict[Graph, Graph]) -> None:
-    """Point calls at the replacements of their callees: a recursive function was copied before its replacement existed."""
-    for before, after in became.items():
-        for node in after.nodes if after is not before else ():
-            if node.bodies and any(body in became for body in node.bodies):
-                node.bodies = tuple(became.get(body, body) for body in node.bodies)
 
 
 def enter_bodies(module: Module) -> Module:

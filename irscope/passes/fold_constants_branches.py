@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irscope.expand.expand import GROWTH, MOST_INLINED
 from irscope.graph import Builder, Graph, Module, Node, callees_first, rewrite, see_through
 from irscope.graph.rewrite import copy_node
 from irscope.graph.walk import callees_first_of
@@ -11,6 +12,7 @@ from irscope.ops.attributes import Constant
 from irscope.ops.sets import relay
 from irscope.passes.base import per_graph
 from irscope.passes.visitor import without_dead
+from irscope.source import budget
 
 CALLS = sets.hlo("call") | relay("call")
 CHOICES = sets.hlo("conditional") | relay("if")
@@ -18,8 +20,10 @@ CHOICES = sets.hlo("conditional") | relay("if")
 
 def with_branches_taken(module: Module) -> Module:
     """The module without conditionals on known conditions; the same module if there are none."""
-    if not any(_choice(node) is not None for graph in callees_first(module) for node in graph.nodes):
+    order = callees_first(module)
+    if not any(_choice(node) is not None for graph in order for node in graph.nodes):
         return module
+    _require_small(module, order)
 
     def change(graph: Graph, became: dict[Graph, Graph]) -> Graph:
         def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -34,6 +38,16 @@ def with_branches_taken(module: Module) -> Module:
     # Branches that are not taken, or are now inlined, are no longer functions of the module.
     made.graphs = {name: graph for name, graph in made.graphs.items() if graph in reached}
     return made
+
+
+def _require_small(module: Module, order: Sequence[Graph]) -> None:
+    """Raise BudgetExceeded where inlining the branches makes more nodes than any program has. ``order`` has callees first."""
+    limit = max(MOST_INLINED, GROWTH * sum(len(graph.nodes) for graph in order))
+    count: dict[Graph, int] = {}
+    for graph in order:
+        taken = ((node, _choice(node)) for node in graph.nodes if node.bodies)
+        count[graph] = len(graph.nodes) + sum(count.get(node.bodies[choice], 0) for node, choice in taken if choice is not None)
+        budget.require_nodes(count[graph], f"taking the known branches of {graph.name}", limit)
 
 
 def _choice(node: Node) -> int | None:

@@ -15,6 +15,8 @@ from irscope.passes.visitor import without_dead
 
 SUMS = hlo.named("add subtract")
 CONTRACTIONS = hlo.named("convolution dot")
+MAX_SUMS = 16
+"""Sums with constants between a contraction and its scale, each of which is computed again for each scale: layers have one or two."""
 
 
 class FoldScale(Pass):
@@ -80,19 +82,32 @@ class _Folding:
         return None
 
     def _scaled(self, builder: Builder, x: Node, s: Node) -> Node | None:
-        """``x * s`` with ``s`` folded into the weights that ``x`` is computed from."""
-        if x not in self.private:
-            return None
-        if x.op in SUMS:
-            for y, b in ((x.operands[0], x.operands[1]), (x.operands[1], x.operands[0])):
-                if b in self.fixed and b.op is hlo.broadcast and y in self.private and (x.op is hlo.add or y is x.operands[0]):
-                    scaled = self._scaled(builder, y, s)
-                    shift = self._on_small(builder, hlo.multiply, b, s)
-                    if scaled is None or shift is None:
-                        return None
-                    self.private.add(scaled)
-                    return builder.add(x.op, (scaled, shift), x.attrs, x.type, name=x.name)
-            return None
+        """``x * s`` with ``s`` folded into the weights that ``x`` is computed from, behind at most :data:`MAX_SUMS` sums."""
+        sums: list[tuple[Node, Node]] = []
+        while x in self.private and x.op in SUMS and len(sums) < MAX_SUMS:
+            found = self._shifted(x)
+            if found is None:
+                return None
+            sums.append((x, found[1]))
+            x = found[0]
+        made = self._with_weights_scaled(builder, x, s) if x in self.private else None
+        for step, b in reversed(sums):
+            shift = self._on_small(builder, hlo.multiply, b, s) if made is not None else None
+            if made is None or shift is None:
+                return None
+            self.private.add(made)
+            made = builder.add(step.op, (made, shift), step.attrs, step.type, name=step.name)
+        return made
+
+    def _shifted(self, x: Node) -> tuple[Node, Node] | None:
+        """The value and the fixed broadcast of a sum, or of a difference from the value; None if it has none."""
+        for y, b in (x.operands, x.operands[::-1]):
+            if b in self.fixed and b.op is hlo.broadcast and y in self.private and (x.op is hlo.add or y is x.operands[0]):
+                return y, b
+        return None
+
+    def _with_weights_scaled(self, builder: Builder, x: Node, s: Node) -> Node | None:
+        """A contraction with ``s`` folded into its fixed weights."""
         if x.op not in CONTRACTIONS or x.operands[1] not in self.fixed:
             return None
         dimension = _weight_dimension(x, s)

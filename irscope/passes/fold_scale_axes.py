@@ -134,8 +134,9 @@ def _places(layout: Sequence[tuple[str, int]], letter: str) -> Axes | None:
 
 
 def _size(type: TensorType, axes: Axes) -> int:
-    """The product of the sizes of some axes, where a dynamic dimension counts as -1, so that with one the product fits no static size."""
-    return prod(size if isinstance(size, int) else -1 for size in map(type.shape.__getitem__, axes))
+    """The product of the sizes of some axes; -1 if one of them is dynamic, which is equal to no static size."""
+    sizes = [type.shape[axis] for axis in axes]
+    return prod(size for size in sizes if isinstance(size, int)) if all(isinstance(size, int) for size in sizes) else -1
 
 
 def dropped(wide: TensorType, narrow: TensorType, axes: Axes) -> Axes | None:

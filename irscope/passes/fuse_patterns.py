@@ -105,7 +105,7 @@ def _is_zero(node: Node) -> bool:
     if node.op is hlo.broadcast:
         node = node.operands[0]
     literal = Constant.of(node).known if node.op is hlo.constant else None
-    return literal is not None and isinstance(node.type, TensorType) and not node.type.rank and float(literal.value()) == 0.0
+    return literal is not None and isinstance(node.type, TensorType) and not node.type.rank and bool(literal.value() == 0)
 
 
 def _either(name: str, x: DataflowPattern, other: DataflowPattern) -> DataflowPattern:

@@ -82,7 +82,7 @@ class GraphMutator:
                     self._new.setdefault(made.origin[0], made)
         return self._new[old]
 
-    def add(self, op: str, operands: Sequence[Node], type: Type | None = None, **attrs: object) -> Node:
+    def add(self, op: str, operands: Sequence[Node], type: Type | None = None, /, **attrs: object) -> Node:
         """Append a node by its operator's name in the dialect of the module; its type is inferred if none is given.
 
         It takes the name of the node that is being replaced. Raises UserError for an unknown operator.

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from irscope.analysis import by_graph
 from irscope.analysis.scopes import LEVELS, layers, scope_of
 from irscope.analysis.survey import Survey
 from irscope.graph import Module
-from irscope.lint import lint_module
+from irscope.lint import claims, lint_module
 from irscope.lint.config import read_config
 from irscope.lint.gates.require_fused import RequireFused
 from irscope.lint.machine import machine_named
@@ -185,3 +186,22 @@ ENTRY e { p = s32[] parameter(0)
  ROOT r = s32[3] reduce(b, z), dimensions={0,1}, to_apply=a }
 """
     lint_module(irscope.load(text, format="hlo").module())
+
+
+def test_nested_calls_are_planned_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finding in each of a chain of calls had its whole chain planned: time and memory grew with the square of the chain."""
+    planned = []
+
+    class Recorded(Planned):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            planned.append(sum(len(plan.graph.nodes) for plan in self.plans))
+
+    monkeypatch.setattr(claims, "Planned", Recorded)
+    monkeypatch.setattr(claims, "MAX_APART", 500)
+    chain = [f"g{i} {{ x = f32[8] parameter(0)\n a = f64[8] convert(x)\n b = f32[8] convert(a)\n ROOT c = f32[8] call(b), to_apply=g{i - 1} }}"
+             for i in range(1, 60)]
+    text = "\n".join(["g0 { x = f32[8] parameter(0)\n a = f64[8] convert(x)\n ROOT b = f32[8] convert(a) }", *chain,
+                      "ENTRY e { x = f32[8] parameter(0)\n ROOT r = f32[8] call(x), to_apply=g59 }"])
+    assert lint_module(hlo(text))
+    assert 0 < sum(planned) < 1500  # 60 * 61 / 2 graphs of 3 nodes otherwise

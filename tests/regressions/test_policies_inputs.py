@@ -5,10 +5,12 @@ import pytest
 
 import irscope
 from irscope.fusion.inductor.policy import POLICY
+from irscope.fusion.irscope import POLICY as IRSCOPE
 from irscope.fusion.logs.verdicts import read_log, verdicts_by_log
 from irscope.fusion.logs.xla_dump import TOKEN
 from irscope.graph import Graph
 from irscope.source import UserError
+from tests.effort import calls_in
 
 ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"
 REFUSED = 'fusion_steps { producer_ineligible { producer_name: "p" reason: "No users" } }\n'
@@ -68,3 +70,12 @@ def test_a_join_of_a_log_that_closes_a_cycle_is_left_out() -> None:
              "  SchedulerNode(name='op2'), Pointwise(['[64]'])", "fusing op0 with op2"]
     verdicts, _ = verdicts_by_log(module, read_log("".join(f"[__fusion] {line}\n" for line in lines), "fusion.log"))
     assert [v.fused for v in verdicts] == ["none", "none"]
+
+
+def test_a_kernel_with_hundreds_of_transposes_is_planned_in_linear_time() -> None:
+    def calls(steps: int) -> int:
+        lines = [f" t{i} = f32[6,6] transpose(n{i}), dimensions={{1,0}}\n n{i + 1} = f32[6,6] negate(t{i})" for i in range(steps)]
+        text = "\n".join([" n0 = f32[6,6] parameter(0)", *lines, f" ROOT r = f32[6,6] tanh(n{steps})"])
+        return calls_in(IRSCOPE.plan, graph_of(text))
+
+    assert calls(280) < 2.5 * calls(140)

@@ -65,7 +65,8 @@ def slice_(s: Simplifier, d: Node) -> Node | None:
         return x
     if x.op is hlo.slice:
         # An empty slice may begin behind the last element; with the stride of the inner one that is outside of its operand.
-        inner = [(a + b * c, a + (e - 1) * c + 1, f * c) if e > b else (a, a, f * c)
+        # The strides of one element or none may be any, and their product more than 64 bits hold.
+        inner = [(a + b * c, a + (e - 1) * c + 1, f * c) if e - b > f else (a + b * c, a + b * c + 1, 1) if e > b else (a, a, 1)
                  for (a, _, c), (b, e, f) in zip(Slice.of(x).slice, parts)]
         return s.make(hlo.slice, (x.operands[0],), of(d), {"slice": tuple(inner)})
     if x.op is hlo.broadcast and not of(x.operands[0]).shape:

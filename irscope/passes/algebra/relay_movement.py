@@ -124,7 +124,7 @@ def strided_slice(s: Simplifier, d: Node) -> Node | None:
 def _ranges(x: Node, given: StridedSlice) -> list[range] | None:
     """The indices along each dimension that a slice reads; None for a negative stride or a dynamic shape."""
     begin, end, strides = given.begin, given.end, given.strides or [1]
-    if not isinstance(x.type, TensorType) or not x.type.is_static or not isinstance(begin, list) or not isinstance(end, list):
+    if not isinstance(x.type, TensorType) or not x.type.is_static or not all(isinstance(each, list) for each in (begin, end, strides)):
         return None
     shape = x.type.dims()
     axes = [int(a) % len(shape) for a in given.axes or range(len(begin))]
