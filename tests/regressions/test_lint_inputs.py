@@ -214,3 +214,12 @@ def test_contents_are_the_bits(shape: tuple[int, ...]) -> None:
     nan = np.broadcast_to(np.float32("nan"), shape)
     assert contents(nan) == contents(nan.copy())
     assert (contents(nan) == contents(np.ones(shape, np.float32))) == (0 in shape)
+
+
+def test_changes_in_one_large_kernel_share_its_region() -> None:
+    """3,000 conversions in a row took 14 s and 870 MB: each finding looked at the whole kernel."""
+    def converted(n: int) -> Module:
+        steps = "".join(f" m{i} = {'f32' if i % 2 else 'f16'}[8] convert({f'm{i - 1}' if i else 'x'})\n" for i in range(n))
+        return hlo(f"ENTRY e {{\n x = f32[8] parameter(0)\n{steps} ROOT r = f32[8] tanh(m{n - 1})\n}}\n")
+    small, large = (calls_in(lint_module, converted(n), [CastPingPong]) for n in (200, 1600))
+    assert large < 6 * small
