@@ -11,7 +11,6 @@ from irscope.analysis.values import LEAVES
 from irscope.fusion import Plan
 from irscope.graph import Graph, Node
 from irscope.graph.numbering import Equality, as_written
-from irscope.lint.edits import Edit
 from irscope.ops import hlo
 
 ALIKE = Equality(frozenset(), literal=as_written, elided=True, steps=True)
