@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.graph.contents import contents
 from irscope.graph.node import Effect, Graph, Node, Op
 from irscope.graph.types import FunctionType, TensorType, TupleType, Type
 from irscope.graph.walk import callees_first_of, live
@@ -41,7 +42,7 @@ def as_written(literal: object) -> Hashable:
 
 
 def by_value(literal: Any) -> Hashable:
-    """A literal by the bytes of its arrays, however they are written; elided ones are all alike; those of which a text shows rounded
+    """A literal by the bits of its arrays, however they are written; elided ones are all alike; those of which a text shows rounded
     digits alone go by it."""
     if not hasattr(literal, "value"):
         return by_text(literal)
@@ -49,7 +50,7 @@ def by_value(literal: Any) -> Hashable:
         return "elided"
     value = literal.value()
     parts = value if isinstance(value, tuple) else (value,)
-    return tuple((part.dtype.name, part.shape, part.tobytes()) for part in parts if hasattr(part, "tobytes"))
+    return tuple(contents(part) for part in parts if hasattr(part, "tobytes"))
 
 
 def plain(type: Type) -> str:

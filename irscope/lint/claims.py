@@ -15,7 +15,7 @@ from irscope.graph.walk import callees_first_of
 from irscope.lint.edits import Edit, built, with_graphs
 from irscope.lint.machine import Machine
 from irscope.lint.planned import Planned
-from irscope.lint.regions import ALIKE, Region, Surroundings
+from irscope.lint.regions import ALIKE, Region, Surroundings, places
 from irscope.ops.faults import TypeFault
 from irscope.ops.module_attributes import HloModule
 from irscope.passes import pass_named
@@ -95,6 +95,8 @@ class Claims:
         self._plans = {plan.graph.name: plan for plan in whole.plans}
         self._surroundings: dict[Graph, Surroundings | None] = {}
         self._numbering = Numbering(ALIKE)
+        self._shapes: dict[object, int] = {}  # of regions, numbered
+        self._last: tuple[Region, int] | None = None
         self._known: dict[object, Claim | None] = {}
         self._before: dict[object, Cost] = {}
         self._large = 0
@@ -112,9 +114,12 @@ class Claims:
         if surroundings is None or (self._large > MAX_LARGE and surroundings.largest(edit.nodes) > LARGE):
             return None
         region = surroundings.around(edit.nodes)
-        key = surroundings.key(region, edit)
+        if self._last is None or self._last[0] is not region:
+            self._last = region, self._shapes.setdefault(surroundings.shape(region), len(self._shapes))
+        shape = self._last[1]
+        key = shape, places(region, edit.nodes)
         if key not in self._known:
-            self._known[key] = self._planned(region, edit, key[:3]) if len(self._known) < MAX_REGIONS and self._fits(region) else None
+            self._known[key] = self._planned(region, edit, shape) if len(self._known) < MAX_REGIONS and self._fits(region) else None
         return self._known[key]
 
     def _fits(self, region: Region) -> bool:
@@ -140,8 +145,8 @@ class Claims:
             self._sizes[each] = len(each.nodes) + sum(self._sizes.get(body, 0) for body in bodies_of(each))
         return self._sizes[graph]
 
-    def _planned(self, region: Region, edit: Edit, key: object) -> Claim | None:
-        """The difference of two plans; ``key`` is equal for equal regions, whatever the change."""
+    def _planned(self, region: Region, edit: Edit, key: int) -> Claim | None:
+        """The difference of two plans; ``key`` is the number of the region's shape."""
         tidy = self._as_written and not edit.apart
         try:
             if (key, tidy) not in self._before:

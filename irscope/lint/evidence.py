@@ -32,6 +32,7 @@ class Evidence:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self._kernel_costs: dict[Group, tuple[float, float, object, float]] = {}  # microseconds, bytes, the call, and how often it runs
 
     def complete(self, findings: Iterable[Finding]) -> None:
         """Gives each finding about nodes its path, and what the kernels on it cost."""
@@ -104,15 +105,18 @@ class Evidence:
         kernels = {group: plan for node in nodes if node.op.kind is not Kind.LEAF for plan, group in self._kernels.get(node, ())}
         if planned is None or not kernels:
             return None
-        us = moved = launches = 0.0
-        started: set[object] = set()
+        us = moved = 0.0
+        started: dict[object, float] = {}
         for group, plan in kernels.items():
-            runs = self._runs.get(plan.graph.name, 1.0)
-            us += runs * planned.kernel_us(plan.graph, group, self._works)
-            moved += runs * planned.moved(plan.graph, group)
-            call = planned.call_of.get(group, group)
-            launches += runs if call not in started else 0.0
-            started.add(call)
+            cost = self._kernel_costs.get(group)
+            if cost is None:
+                runs = self._runs.get(plan.graph.name, 1.0)
+                kernel_us, bytes = planned.kernel_us(plan.graph, group, self._works), planned.moved(plan.graph, group)
+                cost = self._kernel_costs[group] = runs * kernel_us, runs * bytes, planned.call_of.get(group, group), runs
+            us += cost[0]
+            moved += cost[1]
+            started.setdefault(cost[2], cost[3])
+        launches = float(sum(started.values()))
         total = self.context.costs.total_us or 0.0
         share = {"share": round(min(1.0, us / total), 4)} if total else {}
         return {"us": round(us, 3), "bytes": moved, "kernels": launches, **share}

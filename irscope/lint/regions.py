@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from irscope.analysis.values import LEAVES
 from irscope.fusion import Plan
 from irscope.graph import Graph, Node
 from irscope.graph.numbering import Equality, as_written
-from irscope.lint.edits import Edit
 from irscope.ops import hlo
 
 ALIKE = Equality(frozenset(), literal=as_written, elided=True, steps=True)
@@ -41,6 +42,7 @@ class Surroundings:
     def __init__(self, graph: Graph, users: list[list[Node]], plan: Plan, numbers: list[int]) -> None:
         self.graph, self.users, self.numbers = graph, users, numbers
         self.kernels: list[list[Node]] = []
+        self._last: tuple[object, Region] | None = None
         self._of: list[list[int]] = [[] for _ in graph.nodes]
         owners = {id(inner): node for node in graph.nodes if node.op is hlo.fusion and node.bodies for inner in node.bodies[0].nodes}
         names = {} if plan.graph is graph else {node.name: node for node in graph.nodes}
@@ -65,11 +67,21 @@ class Surroundings:
         return max((len(self.kernels[kernel]) for node in nodes for kernel in self._of[node.index][:SHARED]), default=0)
 
     def around(self, seeds: Iterable[Node]) -> Region:
-        """The kernels of some nodes, and those next to them as far as :data:`HOPS` and :data:`LIMIT` go."""
+        """The kernels of some nodes, and those next to them as far as :data:`HOPS` and :data:`LIMIT` go.
+
+        Nodes of one kernel have one region: it is kept until another is asked for.
+        """
         inside = dict.fromkeys(seeds)
-        reached: dict[int, None] = {}
         frontier = list(dict.fromkeys(kernel for node in inside for kernel in self._of[node.index][:SHARED]))
         frontier += [kernel for node in inside if not self._of[node.index] for kernel in self._beside([node])]
+        apart = tuple(node for node in inside if not frontier or frontier[0] not in self._of[node.index])
+        if self._last is None or self._last[0] != (apart, frontier):
+            self._last = (apart, frontier), self._grown(inside, frontier)
+        return self._last[1]
+
+    def _grown(self, inside: dict[Node, None], frontier: list[int]) -> Region:
+        """The region of some nodes that begins with these kernels."""
+        reached: dict[int, None] = {}
         for _ in range(HOPS + 1):
             following: dict[int, None] = {}
             for kernel in frontier:
@@ -116,12 +128,17 @@ class Surroundings:
                     inside[operand] = None
                     todo.append(operand)
 
-    def key(self, region: Region, edit: Edit) -> tuple[object, ...]:
-        """Equal where the operators, types and attributes, who feeds whom, what leaves the region and what is changed are equal."""
+    def shape(self, region: Region) -> tuple[object, ...]:
+        """Equal where the operators, types and attributes, who feeds whom and what leaves the region are equal."""
         place = {node: i for i, node in enumerate(region.nodes)}
         return (
             tuple([self.numbers[node.index] for node in region.nodes]),
             tuple([tuple([place.get(o, -1) for o in node.operands]) for node in region.nodes]),
             tuple([place[node] for node in region.results]),
-            tuple([place.get(node, -1) for node in edit.nodes]),
         )
+
+
+def places(region: Region, nodes: Iterable[Node]) -> tuple[int, ...]:
+    """The positions of some nodes in a region; -1 for those outside it."""
+    found = ((node, bisect_left(region.nodes, node.index, key=attrgetter("index"))) for node in nodes)
+    return tuple(at if at < len(region.nodes) and region.nodes[at] is node else -1 for node, at in found)

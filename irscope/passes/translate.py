@@ -1,10 +1,11 @@
 """Translation: what a format's compiler makes of a text when it translates it to HLO."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from irscope.graph import Builder, Effect, Graph, Module, Node, Op, TensorType, rewrite_module
+from irscope.graph.contents import contents, is_splat
 from irscope.graph.rewrite import Rule, copy_node
 from irscope.graph.walk import post_order
 from irscope.lazy import np
@@ -75,13 +76,13 @@ def _put_in_post_order(graph: Graph) -> None:
 
 def translation(translate: Rule) -> Rule:
     """A rule that applies the translation of a dialect, and merges equal constants of a graph, as MLIR's folding does."""
-    constants: dict[tuple[Graph, str, bytes], Node] = {}
+    constants: dict[tuple[Graph, str, Hashable], Node] = {}
 
     def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
         literal = Constant.of(node).known if node.op is hlo.constant else None
         if literal is None:
             return translate(builder, node, operands)
-        key = builder.graph, str(node.type), np.asarray(literal.value()).tobytes()
+        key = builder.graph, str(node.type), contents(np.asarray(literal.value()))
         if key not in constants:
             constants[key] = copy_node(builder, node, operands)
         return constants[key]
@@ -90,10 +91,10 @@ def translation(translate: Rule) -> Rule:
 
 def plain_constants() -> Rule:
     """A rule that writes a constant of equal elements as a broadcast of a scalar; equal constants share one literal."""
-    literals: dict[tuple[str, bytes], Literal] = {}
+    literals: dict[tuple[str, Hashable], Literal] = {}
 
     def shared(builder: Builder, values: Any, type: TensorType) -> Node:
-        literal = literals.setdefault((str(type), values.tobytes()), Literal.of(values, type))
+        literal = literals.setdefault((str(type), contents(values)), Literal.of(values, type))
         return builder.add(hlo.constant, (), {"literal": literal}, type)
 
     def rule(builder: Builder, node: Node, operands: Sequence[Node]) -> Node | None:
@@ -101,14 +102,8 @@ def plain_constants() -> Rule:
         if literal is None or not isinstance(type, TensorType) or not type.is_static:
             return None
         values = np.asarray(literal.value())
-        if not type.rank or not values.size or not _is_splat(values):
+        if not type.rank or not values.size or not is_splat(values):
             return shared(builder, values, TensorType(type.dtype, type.shape))
-        one = shared(builder, values.reshape(-1)[:1].reshape(()), TensorType(type.dtype, ()))
+        one = shared(builder, values[(slice(1),) * values.ndim].reshape(()), TensorType(type.dtype, ()))
         return builder.add(hlo.broadcast, (one,), {"dimensions": ()}, type)
     return rule
-
-
-def _is_splat(values: Any) -> bool:
-    """Whether all elements have the same bits."""
-    flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(values.size, -1)
-    return bool((flat == flat[0]).all())

@@ -16,6 +16,7 @@ from irscope.render.theme import Theme, box_colours, class_colours, legend, most
 from irscope.render.units import short
 from irscope.render.view import Box, BoxFrame, BoxLink, Drawing
 from irscope.source import UserError
+from irscope.source.budget import current
 from irscope.source.visible import markup, visible
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ else:  # of use only where the dot program draws
 
 FONT = "DejaVu Sans,Verdana,Helvetica,sans-serif"
 TIMEOUT = 60.0
-"""Seconds that graphviz may take; our limits keep it far below."""
+"""Seconds that graphviz may take, if the budget has as many left."""
 LEGEND = 13
 """Colours of a legend in one row."""
 MAX_HEADING, MAX_LINE, MAX_TIP = 400, 120, 4000
@@ -41,7 +42,7 @@ def dot_text(view: Drawing, color_by: str = "class", dark: bool = False) -> str:
 def draw(text: str, format: str) -> bytes:
     """Lay out DOT text and draw it as ``svg``, ``png`` or ``pdf``: by the ``dot`` program, else by the wheel that carries graphviz.
 
-    Raises UserError if neither is installed, if graphviz fails, or if it takes longer than :data:`TIMEOUT`.
+    Raises UserError if neither is installed, if graphviz fails, or if it takes longer than :data:`TIMEOUT` or the budget.
     """
     if shutil.which("dot"):
         return _by_program(text, format)
@@ -65,9 +66,9 @@ def can_draw() -> bool:
 def _by_program(text: str, format: str) -> bytes:
     try:
         command = [dot_command.DOT_BINARY, f"-T{format}"]
-        done = execute.run_check(command, input=text.encode(), capture_output=True, quiet=True, timeout=TIMEOUT)
-    except subprocess.TimeoutExpired:
-        raise _too_slow() from None
+        done = execute.run_check(command, input=text.encode(), capture_output=True, quiet=True, timeout=_patience())
+    except subprocess.TimeoutExpired as late:
+        raise _too_slow(late.timeout) from None
     except execute.CalledProcessError as error:
         raise _failed(error.stderr, error.returncode) from None
     return bytes(done.stdout)
@@ -78,16 +79,24 @@ def _by_wheel(text: str, format: str) -> bytes:
     program = ("import sys, pygraphviz as p; g = p.AGraph(string=sys.stdin.buffer.read().decode()); g.layout('dot');"
                f" sys.stdout.buffer.write(g.draw(format={format!r}))")
     try:
-        done = subprocess.run([sys.executable, "-c", program], input=text.encode(), capture_output=True, timeout=TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        raise _too_slow() from None
+        done = subprocess.run([sys.executable, "-c", program], input=text.encode(), capture_output=True, timeout=_patience(), check=False)
+    except subprocess.TimeoutExpired as late:
+        raise _too_slow(late.timeout) from None
     if done.returncode or not done.stdout:
         raise _failed(done.stderr, done.returncode)
     return done.stdout
 
 
-def _too_slow() -> UserError:
-    return UserError(f"graphviz did not finish the drawing in {TIMEOUT:.0f} s", "draw less: --max-nodes 100, --depth 1, or --around NODE")
+def _patience() -> float:
+    """The seconds that graphviz may take: it runs in a process that no budget sees."""
+    budget = current()
+    if budget is None or budget.limits.seconds is None:
+        return TIMEOUT
+    return max(0.1, min(TIMEOUT, budget.limits.seconds - budget.seconds()))
+
+
+def _too_slow(seconds: float) -> UserError:
+    return UserError(f"graphviz did not finish the drawing in {seconds:.1f} s", "draw less: --max-nodes 100, --depth 1, or --around NODE")
 
 
 def _failed(said: bytes | str | None, status: int) -> UserError:

@@ -12,6 +12,7 @@ from irscope.render.badges import heading
 from irscope.render.classify import peak_words
 from irscope.render.detail import detail_view, fits
 from irscope.render.dot import can_draw, dot_text, draw
+from irscope.render.layout import MAX_DUMMIES, rows_crossed
 from irscope.render.overview import MAX_OVERVIEW, overview
 from irscope.render.room import screens_of
 from irscope.render.svg import svg_text
@@ -78,9 +79,16 @@ def _largest(graph: Graph) -> Node | None:
 
 
 def drawing(reading: Reading, choice: Choice, format: str, options: BoxOptions) -> bytes:
-    """The file of a drawing: ``dot``, ``svg``, ``png`` or ``pdf``. SVG is drawn by our own layout where there is no graphviz."""
+    """The file of a drawing: ``dot``, ``svg``, ``png`` or ``pdf``. SVG is drawn by our own layout where there is no graphviz, or where
+    it would take minutes."""
     view = view_of(reading, choice, options)
-    if format == "svg" and not can_draw():
+    if format == "svg" and not (can_draw() and _is_quick(view)):
         return svg_text(view, options.color_by, options.dark).encode()
     text = dot_text(view, options.color_by, options.dark)
     return text.encode() if format == "dot" else draw(text, format)
+
+
+def _is_quick(view: Drawing) -> bool:
+    """Whether graphviz draws a view in seconds."""
+    number = {box: i for i, box in enumerate(view.boxes)}
+    return rows_crossed(len(number), [(number[link.source], number[link.target]) for link in view.links]) <= MAX_DUMMIES

@@ -1,6 +1,7 @@
 """A layered layout of boxes, so that a drawing needs no graphviz: rows by dependence, few crossings, straight long lines."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +9,8 @@ SWEEPS = 8
 GAP_X = 28.0
 GAP_Y = 44.0
 DUMMY_WIDTH = 8.0
+MAX_DUMMIES = 30_000
+"""Dummies of one drawing. Where all edges together need more, the longest are drawn straight: a thousand long ones cross a million rows."""
 
 
 @dataclass(slots=True)
@@ -44,7 +47,8 @@ def layered(widths: Sequence[float], heights: Sequence[float], edges: Sequence[t
     forward = _acyclic(n, edges)
     rank = _ranks(n, forward)
     graph = _Graph(list(widths), rank, [[] for _ in range(n)], [[] for _ in range(n)])
-    chains = [_chain(graph, a, b) for a, b in forward]
+    longest = _longest([rank[b] - rank[a] for a, b in forward])
+    chains = [_chain(graph, a, b, longest) for a, b in forward]
     rows = _rows(graph)
     _order(graph, rows)
     x = _columns(graph, rows)
@@ -61,6 +65,24 @@ def layered(widths: Sequence[float], heights: Sequence[float], edges: Sequence[t
         bends.append(points if a in (c, b) else points[::-1])
     width = max(x[i] + graph.widths[i] / 2 for i in range(len(x)))
     return Placed(x[:n], y[:n], bends, width, tops[-1] - GAP_Y)
+
+
+def rows_crossed(n: int, edges: Sequence[tuple[int, int]]) -> int:
+    """The rows between the two ends of an edge, summed over all edges: what the time of a layout depends on most."""
+    forward = _acyclic(n, edges)
+    rank = _ranks(n, forward)
+    return sum(max(0, rank[b] - rank[a] - 1) for a, b in forward)
+
+
+def _longest(spans: Sequence[int]) -> int:
+    """The length up to which edges get dummies, so that they need at most :data:`MAX_DUMMIES` together."""
+    left, longest = MAX_DUMMIES, 1
+    for span, times in sorted(Counter(spans).items()):
+        left -= max(0, span - 1) * times
+        if left < 0:
+            break
+        longest = span
+    return longest
 
 
 def _acyclic(n: int, edges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -115,13 +137,14 @@ def _ranks(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     return rank
 
 
-def _chain(graph: _Graph, a: int, b: int) -> list[int]:
-    """Connect two boxes through dummies, one in each row between them; the dummies."""
+def _chain(graph: _Graph, a: int, b: int, longest: int) -> list[int]:
+    """Connect two boxes through dummies, one in each row between them, or without any if they are more than ``longest`` rows apart."""
     if a == b:
         return []
     dummies: list[int] = []
     before = a
-    for rank in range(graph.rank[a] + 1, graph.rank[b]):
+    between = range(graph.rank[a] + 1, graph.rank[b])
+    for rank in between if len(between) < longest else ():
         dummy = len(graph.widths)
         graph.widths.append(DUMMY_WIDTH)
         graph.rank.append(rank)

@@ -2,7 +2,8 @@
 
 Most code calls :func:`irscope.source.budget.tick` itself. Other code (one long library call, a loop that makes no nodes) is stopped in
 two steps: a signal raises BudgetExceeded in the main thread, as Ctrl-C raises KeyboardInterrupt; where no Python line is reached any
-more, the process ends with the same message. The API has no watchdog: a library leaves the signals of its caller alone.
+more, the process ends with the same message. A timer raises the same signal where a call keeps the interpreter's lock, but looks for
+signals, as regular expressions do. The API has no watchdog: a library leaves the signals of its caller alone.
 """
 from __future__ import annotations
 
@@ -34,14 +35,19 @@ def watched(limits: Limits, end: Callable[[BudgetExceeded], None]) -> Iterator[B
         dog = threading.Thread(target=_watch, args=(made, done, thread_clock(), end), daemon=True, name="irscope-limits")
 
         def interrupt(*_: object) -> None:
-            if made.fault is not None and not done.is_set():
+            if done.is_set() or not made.names:
+                return
+            if made.fault is not None:
                 raise made.exceeded()
+            made.spent(made.seconds())  # here too: a search by a regular expression never lets the thread run
         before = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE, PATIENCE)
         dog.start()
         try:
             yield made
         finally:
             done.set()
+            signal.setitimer(signal.ITIMER_REAL, 0)
             dog.join()
             signal.signal(signal.SIGALRM, before)
 

@@ -207,3 +207,12 @@ ENTRY e {{ a = s64[] parameter(0)  z = s64[] constant(0)  i = (s64[]) tuple(z)  
 """)
     done = cli("compile-and-run", tmp_path / "m.hlo", "--emit", "loops", "--limit-time", "20")
     assert done.exit_code == 0 and ("loop while" not in done.stdout) is early, done.stdout
+
+
+def test_time_holds_for_a_regular_expression(tmp_path: Path) -> None:
+    """A search keeps the interpreter's lock: a thread alone could not stop it."""
+    path = tmp_path / "m.hlo"
+    path.write_text(GOOD.replace("y = f32", "a" * 40 + "b = f32"))
+    done = subprocess.run([sys.executable, "-m", "irscope", "show", str(path), "--where", "name~/(a+a+)+$/", "--limit-time", "0.5"],
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2 and "takes more than 0.5 s of processor time" in done.stderr

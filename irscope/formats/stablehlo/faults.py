@@ -22,7 +22,6 @@ UNKNOWN_ALIAS = Fault("SHL012", "unknown-alias", "An alias of a type, an attribu
 TYPE_SYNTAX = Fault("SHL013", "type-syntax", "The text of a type is wrong: element type, dimensions or encoding.")
 LITERAL = Fault("SHL014", "literal", "The value of a constant does not fit its type.")
 ATTRIBUTE_VALUE = Fault("SHL015", "attribute-value", "The value of an attribute has the wrong form.")
-MISSING_ATTRIBUTE = Fault("SHL016", "missing-attribute", "An attribute that the operation requires is missing.")
 MISSING_TERMINATOR = Fault("SHL017", "missing-terminator", "A block does not end with a return.")
 LOSSY_PRINT = Fault("SHL018", "lossy-print", "The text was printed with an option that omits what is needed to read it back.")
 LIMIT = Fault("SHL019", "limit", "The text goes beyond a limit (nesting, size) that protects memory and stack.")
