@@ -119,3 +119,14 @@ def test_reductions_within_reductions_are_limited() -> None:
     irscope.compile(nested(40))
     with pytest.raises(irscope.UserError, match="levels of nested computations"):
         irscope.compile(nested(400))
+
+
+@pytest.mark.parametrize("text", [
+    'HloModule m\nENTRY e {\n x = f32[4] parameter(0)\n ROOT r = opaque[] custom-call(x), custom_call_target="foo"\n}',
+    "HloModule m\nENTRY e {\n x = opaque[] parameter(0)\n y = f32[4] parameter(1)\n ROOT r = (f32[4], opaque[]) tuple(y, x)\n}",
+    "func.func @main(%a: tensor<4xf32>) -> index {\n %0 = arith.constant 1 : index\n return %0 : index\n}"])
+def test_results_that_are_no_arrays_are_refused(text: str) -> None:
+    reading = irscope.load(text, format="hlo" if text.startswith("Hlo") else "stablehlo")
+    with pytest.raises(irscope.UserError) as refusal:
+        irscope.compile(reading)
+    assert "is a result of the program, but no array" in refusal.value.findings[0].message
