@@ -6,7 +6,8 @@ import pytest
 
 import irscope
 from irscope.analysis.reference import evaluate
-from irscope.graph import TensorType
+from irscope.expand import expand
+from irscope.graph import DTYPES, TensorType
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 from tests.effort import calls_in, within
@@ -130,3 +131,12 @@ def test_results_that_are_no_arrays_are_refused(text: str) -> None:
     with pytest.raises(irscope.UserError) as refusal:
         irscope.compile(reading)
     assert "is a result of the program, but no array" in refusal.value.findings[0].message
+
+
+def test_operands_of_a_concatenation_are_converted_first() -> None:
+    reading = read("x = f32[4] parameter(0)\n y = bf16[4] parameter(1)\n ROOT r = f32[16] concatenate(x, y, y, x), dimensions={0}")
+    root = expand(reading.module()).main().result()
+    assert [str(operand.type) for operand in root.operands] == ["f32[4]"] * 4, "one kernel would select among all operands for each element"
+    x, y = np.arange(4, dtype=np.float32), np.arange(4).astype(DTYPES["bf16"].numpy())
+    (found,) = irscope.compile(reading)(x, y)
+    assert found.tolist() == [0, 1, 2, 3] * 4
