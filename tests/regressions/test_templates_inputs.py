@@ -65,3 +65,10 @@ def test_counts_beyond_32_bits(dtype: str) -> None:
     (found,) = irscope.compile(irscope.load(text, format="hlo"))()
     expected = -np.arange(2999999980, 3000000000).astype(found.dtype)
     np.testing.assert_array_equal(found, expected.astype(found.dtype))
+
+
+def test_finite_parts_beside_infinite_ones_have_a_tolerance() -> None:
+    expected = np.array([complex(-np.inf, -25.0), complex(np.inf, 0.5)], np.complex64)
+    assert compare("out0", np.array([complex(-np.inf, -25.000002), expected[1]], np.complex64), expected).fault is None
+    assert compare("out0", np.array([complex(-np.inf, -26.0), expected[1]], np.complex64), expected).fault is not None
+    assert compare("out0", np.array([complex(np.inf, -25.0), expected[1]], np.complex64), expected).fault is not None
