@@ -63,9 +63,8 @@ def compare(name: str, got: Array, expected: Array, allowed: Allowed = Allowed()
             if exact:  # f64 does not tell large integers apart
                 here = slice(number * BLOCK, (number + 1) * BLOCK)
                 same, least = got.reshape(-1)[here] == expected.reshape(-1)[here], 1.0
-            distance = np.where(same, 0.0, np.maximum(np.abs(g - e), least))
-            size = np.abs(e)
-            bad = ~same & ~(distance <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
+            distance = np.where(same, 0.0, np.maximum(np.abs(_apart(g, e)), least))
+            bad = ~same & ~(distance <= atol + rtol * np.abs(_finite(e)))
             distance = np.where(np.isnan(distance), np.inf, distance)
             n, max_abs = n + int(bad.sum()), max(max_abs, float(distance.max()))
             far = np.where(bad, distance, -1.0)
@@ -88,10 +87,21 @@ def _blocks(got: Array, expected: Array, flushed: bool) -> Iterator[tuple[Array,
         yield (_flushed(g, got.dtype), _flushed(e, expected.dtype)) if flushed else (g, e)
 
 
+def _apart(x: Array, y: Array) -> Array:
+    """The difference, f64 or c128; 0 in parts that are equal, infinite ones too."""
+    a, b = x.view(np.float64), y.view(np.float64)
+    return np.where(a == b, 0.0, a - b).view(x.dtype)
+
+
+def _finite(x: Array) -> Array:
+    """f64 or c128, with 0 for each part that is infinite or NaN."""
+    parts = x.view(np.float64)
+    return np.where(np.isfinite(parts), parts, 0.0).view(x.dtype)
+
+
 def _largest(x: Array) -> float:
-    """The largest finite absolute value; 0 where there is none."""
-    size = np.abs(x)
-    return float(size[np.isfinite(size)].max(initial=0.0))
+    """The largest absolute value of the finite parts; 0 where there is none."""
+    return float(np.abs(_finite(x)).max(initial=0.0))
 
 
 def _flushed(x: Array, dtype: np.dtype[Any]) -> Array:

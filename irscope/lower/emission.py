@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from irscope.fusion.drafts import dims_of
 from irscope.fusion.views import Strides
 from irscope.graph import Node
 from irscope.graph.dtypes import S32, S64
@@ -101,7 +102,9 @@ class Emission:
         step = self.step(point.walk)
         if not step or lanes == 1:
             return k.convert(first, dtype)
-        whole = dtype if dtype.is_integer and dtype.bits >= 8 else S64 if dtype.bits == 64 else S32
+        # Integers of the result's own width wrap as the result does; the counts of all other types are exact.
+        exact = S64 if dtype.bits >= 64 or max(dims_of(point.node)) > S32.highest else S32
+        whole = dtype if dtype.is_integer and dtype.bits >= 8 else exact
         counted = k.splat(k.convert(first, whole), lanes) + k.lane(lanes, whole) * step
         return k.convert(counted, dtype)
 

@@ -25,6 +25,7 @@ from irscope.lower.templates import Packed, Problem
 from irscope.lower.values import TupleParts, buffer_name, is_scalar_constant, leaf_paths, leaves, tensor_of
 from irscope.ops import hlo
 from irscope.ops.attributes import Constant
+from irscope.ops.infer import plain
 
 STREAM_BYTES = 4 << 20
 """A result of the program with this many bytes or more leaves the caches before anything reads it."""
@@ -63,6 +64,9 @@ class ModuleLowering:
                 storage = self._external("input", ".".join((param.name, *map(str, path))), type, len(program.inputs))
                 params.update(dict.fromkeys(held.at(param, path), storage))
         results = leaves(main.result())
+        for leaf in results:
+            if not isinstance(leaf.type, TensorType):
+                raise cannot_run(self.module, leaf, f"it is a result of the program, but no array: {plain(leaf.type)}")
         targets = [self._external("output", leaf.name, tensor_of(leaf), n) for n, leaf in enumerate(results)]
         wanted: dict[Node, Storage] = {}
         for leaf, target in zip(results, targets):

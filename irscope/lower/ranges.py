@@ -18,6 +18,8 @@ from irscope.lower.tile import Expr, Register
 from irscope.lower.traversal import subexpressions
 
 FULL = limits(S64)
+MOST_SELECTIONS = 3
+"""Selections one inside the other whose conditions are considered: each doubles the cases."""
 NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 
 
@@ -93,11 +95,15 @@ class Ranges:
         self._ranges: dict[Expr, Range] = {}
         self._sums: dict[Expr, LinearSum] = {}
         self._values: dict[Expr, Expr] = {}
+        self._atoms: dict[tuple[Expr, tuple[KnownBounds, ...]], Range] = {}
+        self.selections = 0
 
     # ---- what variables are
 
     def define(self, var: Expr, found: Range) -> None:
         """Set a variable's range."""
+        if var in self._sums:
+            self._atoms.clear()  # ranges may be known that were found without it
         self._ranges[var] = found
 
     def name(self, var: Expr, value: Expr, known: Sequence[KnownBounds]) -> None:
@@ -189,10 +195,13 @@ class Ranges:
         """The range of an expression that is no sum. A value that may overflow its type wraps around."""
         if x in self._ranges:
             return self._ranges[x]
-        low, high = limits(x.dtype)
-        rule = _ATOMS.get(x.op)
-        found = rule(self, x, known) if rule is not None else None
-        return found if found is not None and low <= found.low and found.high <= high else Range(low, high)
+        key = (x, tuple(known))
+        if key not in self._atoms:
+            low, high = limits(x.dtype)
+            rule = _ATOMS.get(x.op)
+            found = rule(self, x, known) if rule is not None else None
+            self._atoms[key] = found if found is not None and low <= found.low and found.high <= high else Range(low, high)
+        return self._atoms[key]
 
     def args(self, x: Expr, known: Sequence[KnownBounds]) -> list[Range]:
         """The ranges of an expression's operands."""
@@ -209,8 +218,13 @@ def _extreme(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
 
 
 def _selected(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:
+    if ranges.selections == MOST_SELECTIONS:
+        return ranges.range(x.args[1], known).join(ranges.range(x.args[2], known))
+    ranges.selections += 1
     yes, no = facts(ranges, x.args[0], known), facts(ranges, x.args[0], known, False)
-    return ranges.range(x.args[1], [*known, *yes]).join(ranges.range(x.args[2], [*known, *no]))
+    found = ranges.range(x.args[1], [*known, *yes]).join(ranges.range(x.args[2], [*known, *no]))
+    ranges.selections -= 1
+    return found
 
 
 def _floor(ranges: Ranges, x: Expr, known: Sequence[KnownBounds]) -> Range:

@@ -1,13 +1,14 @@
 """Operators that take arrays apart and put them together: slice, concatenate, pad."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from irscope.graph import Dim, Kind, Node, Op, TensorType, Type
+from irscope.graph import Builder, Dim, Kind, Node, Op, TensorType, Type
 from irscope.graph.node import Emitter, Read, Run, Value
 from irscope.lazy import Array, np
 from irscope.ops.attributes import Concatenate, Pad, Slice
 from irscope.ops.attrs import LONGEST
+from irscope.ops.building import convert as converted
 from irscope.ops.costs import no_cost
 from irscope.ops.faults import TypeFault
 from irscope.ops.infer import arity, array, arrays, attr, dimension, one_dimension, plain
@@ -106,9 +107,17 @@ def _concatenate_element(k: Emitter, node: Node, index: Sequence[Value], read: R
     return value
 
 
+def _expand_concatenate(builder: Builder, node: Node, operands: Sequence[Node], raw: Mapping[str, str]) -> Node | None:
+    """Operands of other precisions are converted first: then each can be written directly into the result."""
+    dtype = dtype_of_result(node)
+    if all(array(node, number).dtype is dtype for number in range(len(operands))):
+        return None
+    return builder.copy(node, [converted(builder, x, dtype) for x in operands])
+
+
 concatenate = declare(Op(
     "concatenate", doc="One operand after the other along a dimension.", kind=Kind.INJECTIVE, infer=_infer_concatenate,
-    reference=_concatenate, element=_concatenate_element, cost=no_cost))
+    reference=_concatenate, element=_concatenate_element, expand=_expand_concatenate, cost=no_cost))
 
 
 # ---- pad

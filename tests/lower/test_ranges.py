@@ -13,6 +13,7 @@ from irscope.lower.interpret import interpret_kernel
 from irscope.lower.ranges import FULL, KnownBounds, LinearSum, Range, Ranges, facts
 from irscope.lower.register import Reg
 from irscope.lower.tile import Expr, Load
+from tests.effort import calls_in
 
 Make = Callable[[KernelBuilder, Expr, Expr], Expr]
 
@@ -215,3 +216,16 @@ def test_registers_have_the_ranges_that_are_given() -> None:
     value = register.now
     assert Ranges({register.register: Range(2, 8, 2)}).range(value + 1) == Range(3, 9, 2)
     assert Ranges({}).range(value) == Range(*FULL)
+
+
+def test_shared_operands_are_examined_once() -> None:
+    def found(steps: int, select: bool) -> None:
+        k = KernelBuilder("k")
+        ranges, i, j = ranges_of(k)
+        x = i
+        for n in range(steps):
+            x = k.select(k.compare("LT", x, j), x, k.binary("min", x + 1, j * 3)) if select else k.binary("max", x * 2 - x + n, x + 1)
+        ranges.range(x)
+
+    for select in (False, True):
+        assert calls_in(found, 40, select) < 6 * calls_in(found, 10, select)

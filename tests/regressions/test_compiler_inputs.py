@@ -6,7 +6,8 @@ import pytest
 
 import irscope
 from irscope.analysis.reference import evaluate
-from irscope.graph import TensorType
+from irscope.expand import expand
+from irscope.graph import DTYPES, TensorType
 from irscope.ops import hlo
 from irscope.ops.faults import TypeFault
 from tests.effort import calls_in, within
@@ -119,3 +120,23 @@ def test_reductions_within_reductions_are_limited() -> None:
     irscope.compile(nested(40))
     with pytest.raises(irscope.UserError, match="levels of nested computations"):
         irscope.compile(nested(400))
+
+
+@pytest.mark.parametrize("text", [
+    'HloModule m\nENTRY e {\n x = f32[4] parameter(0)\n ROOT r = opaque[] custom-call(x), custom_call_target="foo"\n}',
+    "HloModule m\nENTRY e {\n x = opaque[] parameter(0)\n y = f32[4] parameter(1)\n ROOT r = (f32[4], opaque[]) tuple(y, x)\n}",
+    "func.func @main(%a: tensor<4xf32>) -> index {\n %0 = arith.constant 1 : index\n return %0 : index\n}"])
+def test_results_that_are_no_arrays_are_refused(text: str) -> None:
+    reading = irscope.load(text, format="hlo" if text.startswith("Hlo") else "stablehlo")
+    with pytest.raises(irscope.UserError) as refusal:
+        irscope.compile(reading)
+    assert "is a result of the program, but no array" in refusal.value.findings[0].message
+
+
+def test_operands_of_a_concatenation_are_converted_first() -> None:
+    reading = read("x = f32[4] parameter(0)\n y = bf16[4] parameter(1)\n ROOT r = f32[16] concatenate(x, y, y, x), dimensions={0}")
+    root = expand(reading.module()).main().result()
+    assert [str(operand.type) for operand in root.operands] == ["f32[4]"] * 4, "one kernel would select among all operands for each element"
+    x, y = np.arange(4, dtype=np.float32), np.arange(4).astype(DTYPES["bf16"].numpy())
+    (found,) = irscope.compile(reading)(x, y)
+    assert found.tolist() == [0, 1, 2, 3] * 4

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import irscope
 from irscope.backends.comparison import compare
@@ -55,3 +56,19 @@ def test_large_integers_that_differ_by_one_differ() -> None:
     assert found.fault is not None and found.fault.startswith("1 of 2 values differ, the most at out0[1]")
     assert found.max_abs == 1
     assert compare("out0", large, large).fault is None
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "c128", "s4"])
+def test_counts_beyond_32_bits(dtype: str) -> None:
+    text = f"HloModule m\nENTRY e {{\n i = {dtype}[3000000000] iota(), iota_dimension=0\n" \
+        f" s = {dtype}[20] slice(i), slice={{[2999999980:3000000000]}}\n ROOT r = {dtype}[20] negate(s)\n}}"
+    (found,) = irscope.compile(irscope.load(text, format="hlo"))()
+    expected = -np.arange(2999999980, 3000000000).astype(found.dtype)
+    np.testing.assert_array_equal(found, expected.astype(found.dtype))
+
+
+def test_finite_parts_beside_infinite_ones_have_a_tolerance() -> None:
+    expected = np.array([complex(-np.inf, -25.0), complex(np.inf, 0.5)], np.complex64)
+    assert compare("out0", np.array([complex(-np.inf, -25.000002), expected[1]], np.complex64), expected).fault is None
+    assert compare("out0", np.array([complex(-np.inf, -26.0), expected[1]], np.complex64), expected).fault is not None
+    assert compare("out0", np.array([complex(np.inf, -25.0), expected[1]], np.complex64), expected).fault is not None
