@@ -8,6 +8,7 @@ import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -222,7 +223,8 @@ def test_the_buffers_of_an_error_are_each_looked_up() -> None:
 def test_outputs_that_are_not_compared_are_named(names: list[str], note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = NEGATE.replace("ROOT n", "n").replace("}", " ROOT t = (f32[4], f32[4]) tuple(n, n) }")
     (tmp_path / "a.hlo").write_text(text)
-    np.savez(tmp_path / "e.npz", **{name: np.full(4, -1, np.float32) for name in names})
+    expected: dict[str, Any] = {name: np.full(4, -1, np.float32) for name in names}
+    np.savez(tmp_path / "e.npz", **expected)
     np.savez(tmp_path / "x.npz", x=np.ones(4, np.float32))
     for _ in range(2):  # compiled, and from the cache
         args = ["compile-and-run", str(tmp_path / "a.hlo"), "--inputs", str(tmp_path / "x.npz"), "--expect", str(tmp_path / "e.npz")]
