@@ -207,5 +207,5 @@ def test_the_gpu_cost_model_walks_a_growing_kernel_once(line: str) -> None:
         return irscope.load("HloModule m\nENTRY e {\n t0 = f32[4,4] parameter(0)\n z = f32[] constant(1)\n b = f32[4,4] broadcast(z), dimensions={}\n" +
                             "\n".join(lines) + f"\n ROOT r = f32[4,4] tanh(t{n})\n}}\n", format="hlo").module()
 
-    small, large = (calls_in(plans, chain(n), "xla-gpu") for n in (100, 800))
+    small, large = (calls_in(plans, chain(n), "xla-gpu") for n in (50, 400))
     assert large < 16 * small
