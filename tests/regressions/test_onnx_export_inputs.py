@@ -9,6 +9,7 @@ import pytest
 
 import irscope
 from irscope.expand.onnx import interpreter
+from irscope.formats.onnx import isolation
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.functions import called
 from irscope.formats.onnx.inference import built
@@ -52,6 +53,7 @@ def test_both_names_of_the_standard_domain_are_one() -> None:
 
 def test_functions_that_double_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "MAX_RUN", 1 << 13)
+    monkeypatch.setattr(isolation, "MAX_SECONDS", 1)  # in which the onnx package finds no types of it
     h, sets = onnx.helper, [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("lab", 1)]
     functions = [h.make_function("lab", "f0", ["a"], ["b"], [h.make_node("Identity", ["a"], ["b"])], sets)]
     functions += [h.make_function("lab", f"f{i}", ["a"], ["b"], [h.make_node(f"f{i - 1}", [x], [y], domain="lab") for x, y in ("ac", "cb")],
