@@ -1,8 +1,9 @@
 """What all tests share: the command line, called in this process, and golden files."""
 from __future__ import annotations
 
+import gc
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,18 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
         return CliRunner().invoke(group, [str(arg) for arg in args], input=input, **extra)
 
     return call
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collecting 22,000 tests leaves no garbage; looking for it takes a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.unfreeze()
+        gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

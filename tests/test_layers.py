@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from irscope.graph.collector import collector_paused
 
 PACKAGE = Path(__file__).resolve().parent.parent / "irscope"
 
@@ -33,10 +36,28 @@ DOORS: dict[str, tuple[str, ...]] = {
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    with collector_paused():  # it would look through all trees again and again
+        return {path: ast.parse(path.read_text()) for path in FILES}
+
+
+def statements(tree: ast.AST) -> Iterator[ast.stmt | ast.ExceptHandler]:
+    """All statements and clauses of a file, without the expressions in them."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+            yield node
+        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+            inner = getattr(node, name, None)
+            stack += inner[::-1] if isinstance(inner, list) else ()
+
+
 def imported(tree: ast.AST) -> list[tuple[int, str]]:
     """(line, dotted name) of every import in a file, wherever it stands; ``from irscope import api`` is ``irscope.api``."""
     found = []
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -53,11 +74,11 @@ def room_of(path: Path) -> str:
     return "" if first.startswith("__") else first.removesuffix(".py")
 
 
-def faults(path: Path, text: str) -> list[str]:
+def faults(path: Path, tree: ast.AST) -> list[str]:
     """What a file imports and must not."""
     room, inside = room_of(path), path.relative_to(PACKAGE).as_posix()
     out = []
-    for line, name in imported(ast.parse(text)):
+    for line, name in imported(tree):
         top, _, rest = name.partition(".")
         target = rest.partition(".")[0]
         if not top:
@@ -75,8 +96,8 @@ def test_every_file_stands_in_a_known_room() -> None:
     assert {room_of(path) for path in FILES} - {""} <= set(MAY_IMPORT)
 
 
-def test_rooms_import_only_rooms_above() -> None:
-    assert [fault for path in FILES for fault in faults(path, path.read_text())] == []
+def test_rooms_import_only_rooms_above(trees: dict[Path, ast.Module]) -> None:
+    assert [fault for path, tree in trees.items() for fault in faults(path, tree)] == []
 
 
 @pytest.mark.parametrize(("file", "text", "fault"), [
@@ -90,7 +111,7 @@ def test_rooms_import_only_rooms_above() -> None:
     ("passes/x.py", "from . import y", "relative import"),
 ])
 def test_the_rule_is_able_to_object(file: str, text: str, fault: str) -> None:
-    assert fault in "".join(faults(PACKAGE / file, text))
+    assert fault in "".join(faults(PACKAGE / file, ast.parse(text)))
 
 
 # The errors of Python's own look-ups and of broken assumptions. A clause that catches one of them around irscope's code hides defects.
@@ -138,9 +159,10 @@ CATCHES: dict[str, tuple[int, str]] = {
 
 def hiding(tree: ast.AST) -> list[int]:
     """The lines of the clauses that catch errors of look-ups, by their names or by a name that the file gives to a tuple of them."""
-    tuples = {target.id for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and caught(node.value)
+    found = list(statements(tree))
+    tuples = {target.id for node in found if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and caught(node.value)
               for target in node.targets if isinstance(target, ast.Name)}
-    return [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)
+    return [node.lineno for node in found if isinstance(node, ast.ExceptHandler)
             and (node.type is None or caught(node.type) or any(isinstance(n, ast.Name) and n.id in tuples for n in ast.walk(node.type)))]
 
 
@@ -149,8 +171,8 @@ def caught(expression: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)} & HIDING
 
 
-def test_no_clause_hides_defects_but_those_with_a_reason() -> None:
-    found = {path.relative_to(PACKAGE).as_posix(): hiding(ast.parse(path.read_text())) for path in FILES}
+def test_no_clause_hides_defects_but_those_with_a_reason(trees: dict[Path, ast.Module]) -> None:
+    found = {path.relative_to(PACKAGE).as_posix(): hiding(tree) for path, tree in trees.items()}
     counts = {name: len(lines) for name, lines in found.items() if lines}
     assert counts == {name: count for name, (count, _) in CATCHES.items()}, {name: found.get(name) for name in found if found[name]}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import filecmp
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,14 @@ TORCH = "graph(%x : Float(4)):\n  %y : Float(4) = aten::newcomer(%x)\n  return (
 RELAY = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) {\n  newcomer(%x)\n}\n'
 PRIMITIVE = "HloModule m\n\nENTRY e {\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] newcomer(p)\n}\n"
 FORMAT = "newcomer 1\nx f32 4096\ny f32 4096\na add x y\nb add x y\nm multiply a b\nr exponential m\n"
+RUN_ALL = """
+import sys
+from irscope.cli.errors import run
+from irscope.cli.main import group
+
+for line in sys.argv[1:]:
+    print("STATUS", run(group, line.split(), "irscope"), flush=True)
+"""
 WHY = "lint DUMP --why-not-fused --exit-zero --policy"
 
 
@@ -69,12 +78,13 @@ def test_one_file_is_enough(name: str, tmp_path: Path) -> None:
         file.write((TEMPLATES / f"{case.template}.py.txt").read_text(encoding="utf-8"))
     dump = tmp_path / f"dump{case.suffix}"
     dump.write_text(case.dump, encoding="utf-8")
-    for command, expected in case.commands:
-        words = [str(dump) if word == "DUMP" else word for word in command.split()]
-        done = subprocess.run([sys.executable, "-m", "irscope", *words], cwd=tmp_path, capture_output=True, text=True, check=False,
-                              env={**os.environ, "PYTHONPATH": str(tmp_path)})
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert expected in done.stdout + done.stderr
+    lines = [command.replace("DUMP", dump.name) for command, _ in case.commands]
+    done = subprocess.run([sys.executable, "-c", RUN_ALL, *lines], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    printed = re.split(r"^STATUS (.*)\n", done.stdout, flags=re.MULTILINE)
+    assert printed[1::2] == ["0"] * len(lines), done.stdout
+    for (command, expected), text in zip(case.commands, printed[::2], strict=False):
+        assert expected in text, command
     assert changed(filecmp.dircmp(PACKAGE, tmp_path / "irscope", ignore=["__pycache__"])) == [Path(case.file).parent.name if name == "format" else Path(case.file).name]
 
 

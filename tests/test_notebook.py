@@ -46,12 +46,13 @@ def objects(text: str) -> list[object]:
 def test_objects_draw_themselves(name: str) -> None:
     text = (SAMPLES / name).read_text()
     shown = [*objects(text), *irscope.lint(text).findings, irscope.opt(text, irscope.OptOptions(passes="share-equal")), irscope.compile(text)]
-    for what in shown:
-        page, picture = what._repr_html_(), what._repr_svg_()  # type: ignore[attr-defined]
+    pictures = [what._repr_svg_() for what in shown]  # type: ignore[attr-defined]
+    for what, picture in zip(shown, pictures, strict=True):
+        page = what._repr_html_()  # type: ignore[attr-defined]
         assert {"pre", "table", "img", "p"} & set(Tags(page).seen)
         if picture is not None:
             assert ElementTree.fromstring(picture).tag.endswith("svg")
-    assert sum(what._repr_svg_() is not None for what in shown) == 6  # type: ignore[attr-defined]
+    assert sum(picture is not None for picture in pictures) == 6
 
 
 @pytest.mark.parametrize("text", [

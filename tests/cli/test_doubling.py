@@ -87,7 +87,7 @@ def test_the_reference_ends_by_its_limit(cli: Cli, tmp_path: Path) -> None:
     """It calls what is called, one after the other: that is what it is for."""
     for text in TEXTS:
         (tmp_path / "m").write_text(text())
-        done = cli("compile-and-run", tmp_path / "m", "--engine", "reference", "--limit-time", "0.5")
+        done = cli("compile-and-run", tmp_path / "m", "--engine", "reference", "--limit-time", "0.2")
         assert done.exit_code == 2, done.stderr
         assert "processor time" in done.stderr or "has more than 131,072 parts" in done.stderr
 

@@ -25,10 +25,10 @@ def _texts(suffix: str) -> list[str]:
 
 
 STARTS = {
-    "hlo": ([MODULE, FRAMES, *FORMS.values()], 800, {"primitive", "HLO001", "HLO004", "HLO016"}),
+    "hlo": ([MODULE, FRAMES, *FORMS.values()], 400, {"primitive", "HLO001", "HLO004", "HLO016"}),
     "torchscript": (_texts(".txt"), 120, {"primitive", "TSC001", "TSC003"}),
-    "relay": (_texts(".relay"), 300, {"primitive", "RLY001"}),
-    "stablehlo": ([PLAIN, ALIASES, (DATA / "block.mlir").read_text()], 300, {"primitive", "SHL001", "SHL006", "SHL013"}),
+    "relay": (_texts(".relay"), 150, {"primitive", "RLY001"}),
+    "stablehlo": ([PLAIN, ALIASES, (DATA / "block.mlir").read_text()], 150, {"primitive", "SHL001", "SHL006", "SHL013"}),
 }
 
 

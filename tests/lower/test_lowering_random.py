@@ -15,7 +15,6 @@ from irscope.lower.interpret import interpret_program
 from irscope.lower.lowering import lower
 from irscope.lower.options import Options
 from irscope.lower.schedule import NEON
-from irscope.lower.verify import verify_program
 from irscope.ops.hlo import named
 from tests.lower.whole import check, inputs_of, module_of, reference
 from tests.programs import hlo
@@ -35,7 +34,6 @@ def test_interpreted_tile_ir_agrees_with_the_reference(seed: int) -> None:
     module = module_of(random_text(seed))
     made = primitive(module)
     program = lower(made, Options(machine=NEON))
-    assert verify_program(program) == []
     arrays = inputs_of(module)
     for number, (got, wanted) in enumerate(zip(interpret_program(program, arrays), reference(module, arrays), strict=True)):
         assert compare(f"out{number}", got.reshape(wanted.shape), wanted).fault is None

@@ -8,7 +8,6 @@ from irscope.analysis.reference import evaluate, flatten
 from irscope.api import load
 from irscope.backends.comparison import compare
 from irscope.graph import DTYPES
-from irscope.lower.verify import verify_program
 from tests.lower.running import compiled, drawn, entry
 from tests.lower.test_templates_contraction import product
 from tests.lower.test_templates_convolution import NHWC, conv
@@ -30,7 +29,6 @@ def test_packed_weights(dtype: str, name: str) -> None:
     module = load(text).module()
     arrays = drawn(module)
     program, executable = compiled(text, {1: arrays[1]})
-    assert verify_program(program) == []
     for got, expected in zip(executable(arrays[0], *arrays[2:]), flatten(evaluate(module.main(), arrays)), strict=True):
         assert compare(dtype, got, expected).fault is None
     assert name != "winograd" or not DTYPES[dtype].is_float or dtype == "f64" or "winograd" in {k.schedule.get("template") for k in program.kernels()}
@@ -84,7 +82,6 @@ def test_arrays_of_no_elements_lie_somewhere(name: str) -> None:
     text = entry(EMPTY[name])
     module = load(text).module()
     arrays = drawn(module)
-    program, executable = compiled(text)
-    assert verify_program(program) == []
+    _, executable = compiled(text)
     for got, expected in zip(executable(*arrays), flatten(evaluate(module.main(), arrays)), strict=True):
         assert np.array_equal(got, expected)

@@ -18,7 +18,6 @@ from irscope.lower.templates import attention as template
 from irscope.lower.templates.masking import mask_of
 from irscope.lower.tile import If
 from irscope.lower.traversal import walk
-from irscope.lower.verify import verify_program
 from tests.lower.running import check, compiled, drawn, entry
 from tests.lower.test_templates_attention import ADDED, BODIES, CAUSAL, EMPTY, attention
 
@@ -65,8 +64,7 @@ def built(text: str) -> Callable[[list[np.ndarray]], np.ndarray]:
 
 @pytest.mark.parametrize(("queries", "keys", "values"), [(64, 64, 40), (17, 67, 7), (1, 33, 40), (150, 100, 40), (129, 49, 17)])
 def test_any_number_of_keys(queries: int, keys: int, values: int) -> None:
-    program = check(attention(queries, keys, values=values), template="attention")
-    assert verify_program(program) == []
+    check(attention(queries, keys, values=values), template="attention")
 
 
 @pytest.mark.parametrize(("mask", "queries", "keys"), [
@@ -74,7 +72,7 @@ def test_any_number_of_keys(queries: int, keys: int, values: int) -> None:
     (WINDOW.replace("FILL", str(LOWEST)), 100, 100)], ids=["causal", "more keys", "added", "window", "window of the lowest"])
 def test_masks(mask: str, queries: int, keys: int) -> None:
     program = check(attention(queries, keys, mask=mask), template="attention")
-    assert verify_program(program) == [] and len(program.kernels()) == 1
+    assert len(program.kernels()) == 1
 
 
 @pytest.mark.parametrize("mask", ["", CAUSAL, WINDOW.replace("FILL", "-1e9")])

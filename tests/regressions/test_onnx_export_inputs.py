@@ -9,8 +9,10 @@ import onnx
 import pytest
 
 import irscope
+from irscope.expand.onnx import interpreter
 from irscope.formats.export.arguments import Arguments
 from irscope.formats.export.records import BadRecord, Record
+from irscope.formats.onnx import isolation
 from irscope.formats.onnx.algebra import Onnx
 from irscope.formats.onnx.functions import called
 from irscope.formats.onnx.inference import built
@@ -52,7 +54,9 @@ def test_both_names_of_the_standard_domain_are_one() -> None:
     assert called(onnx.helper.make_node("Softmax", ["x"], ["y"], domain="ai.onnx")) == ("", "Softmax", "")
 
 
-def test_functions_that_double_are_refused(tmp_path: Path) -> None:
+def test_functions_that_double_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "MAX_RUN", 1 << 13)
+    monkeypatch.setattr(isolation, "MAX_SECONDS", 1)  # in which the onnx package finds no types of it
     h, sets = onnx.helper, [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("lab", 1)]
     functions = [h.make_function("lab", "f0", ["a"], ["b"], [h.make_node("Identity", ["a"], ["b"])], sets)]
     functions += [h.make_function("lab", f"f{i}", ["a"], ["b"], [h.make_node(f"f{i - 1}", [x], [y], domain="lab") for x, y in ("ac", "cb")],

@@ -1,6 +1,8 @@
 """StableHLO texts and HLO protos whose sizes, lists and locations fit nothing end with a fault of theirs, in time that grows with them."""
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 import irscope
@@ -9,8 +11,30 @@ from irscope.formats.hlo_pb import read_bytes
 from irscope.formats.hlo_pb.devices import sharding_text
 from irscope.formats.hlo_pb.schema import message
 from irscope.formats.hlo_pb.wire import decode
+from irscope.formats.stablehlo.lexer import BRACKETS, CLOSING, Closings, closing
 from irscope.formats.stablehlo.provenance import StablehloProvenance
 from tests.effort import calls_in
+
+
+@pytest.mark.parametrize("end", ["", "}\n", "})\n", "} ]\n"])
+def test_regions_of_operations_that_cannot_be_read_are_matched_once(end: str) -> None:
+    def text(n: int) -> str:
+        return "func.func @main(%p: tensor<i1>) {\n" + '"stablehlo.if"(%p) ({\n' * n + end * n
+
+    small, large = (calls_in(irscope.load, text(n), format="stablehlo") for n in (250, 1000))
+    assert large < 6 * small
+
+
+def test_brackets_of_a_text_are_matched_as_one_by_one() -> None:
+    random = Random(5)
+    for _ in range(500):
+        pieces = random.choices("(){}[]", k=random.randrange(1, 12)) + random.choices(("<", ">", "->", '"a}"', '"', "// )\n"), k=random.randrange(4))
+        random.shuffle(pieces)
+        text = " ".join(pieces)
+        places = [m.start() for m in BRACKETS.finditer(text) if m[0] in CLOSING]
+        random.shuffle(places)
+        closings = Closings(text)
+        assert [closings.after(at) for at in places] == [closing(text, at, len(text)) for at in places], text
 
 
 def varint(number: int) -> bytes:

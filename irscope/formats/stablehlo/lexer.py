@@ -175,6 +175,41 @@ def closing(text: str, at: int, end: int) -> int:
     return -1
 
 
+class Closings:
+    """Where the brackets of a text close, for a reader that asks for many of them: each bracket is read once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known: dict[int, int] = {}
+
+    def after(self, at: int) -> int:
+        """What ``closing`` says of the bracket at ``at``."""
+        if at not in self._known:
+            self._find(at)
+        return self._known[at]
+
+    def _find(self, at: int) -> None:
+        opened: list[tuple[int, str]] = []
+        while (m := BRACKETS.search(self._text, at)) is not None:
+            mark, at = m[0], m.end()
+            if mark in CLOSING:
+                opened.append((m.start(), CLOSING[mark]))
+                if (end := self._known.get(m.start(), 0)) < 0:
+                    break
+                if end:
+                    opened.pop()
+                    at = end
+            elif mark in ")]}>":
+                if opened[-1][1] != mark:
+                    break
+                self._known[opened.pop()[0]] = at
+                if not opened:
+                    return
+            elif mark == '"':  # an unterminated string
+                break
+        self._known.update((begin, -1) for begin, _ in opened)
+
+
 def unescape(quoted: str) -> str:
     """The content of a quoted string of MLIR: bytes as two hexadecimal digits, ``\\n``, ``\\t``, ``\\\\`` and ``\\"``."""
     body = quoted[1:-1]

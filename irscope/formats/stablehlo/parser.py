@@ -21,7 +21,7 @@ from irscope.formats.stablehlo.faults import (
 )
 from irscope.formats.stablehlo.form_types import read_tail
 from irscope.formats.stablehlo.forms import form_of, read_form
-from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, Cursor, closing, unescape
+from irscope.formats.stablehlo.lexer import ALIAS_USE, NAME, Closings, Cursor, unescape
 from irscope.formats.stablehlo.lines import Lines
 from irscope.formats.stablehlo.operations import UNREADABLE, Block, Operation, Region, Value
 from irscope.formats.stablehlo.scope import Scope
@@ -65,6 +65,7 @@ class Parser:
         self.locations: dict[str, int] = {}
         """The aliases of locations that are used, with the offset of the first use."""
         self.lines = Lines(text, self.values, self.locations, rules or no_rules)
+        self._closings = Closings(text)
         self.is_cut = False
         self.stand_ins = MOST_STAND_INS
 
@@ -120,7 +121,7 @@ class Parser:
         if line_end < 0:
             return len(self.text)
         if self.text[line_end - 1] == "{":
-            end = closing(self.text, line_end - 1, len(self.text))
+            end = self._closings.after(line_end - 1)
             line_end = max(line_end, self.text.find("\n", end) if end > 0 else line_end)
         m = RESUME.search(self.text, line_end)
         return m.end() if m is not None else len(self.text)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ctypes import c_float
+from functools import lru_cache
 
 TICKS = 4e9
 """Quarters of a nanosecond in a second."""
@@ -21,6 +22,7 @@ def ticks(nanoseconds: float) -> float:
     return int(min(nanoseconds, LONGEST) * 4 / TICKS * TICKS + 0.5) / 4
 
 
+@lru_cache(1 << 16)
 def duration(bytes_: float, bandwidth: float) -> float:
     """Nanoseconds to move bytes at a bandwidth in bytes a second."""
     return int(min(single(single(bytes_) / single(bandwidth)), LONGEST / 1e9) * TICKS + 0.5) / 4 if bytes_ else 0.0

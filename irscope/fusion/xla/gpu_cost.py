@@ -54,6 +54,7 @@ class CostModel(CostAnalysis):
         super().__init__(device)
         self.tiles = TileModel(device)
         self._runs: dict[Instruction, Run] = {}
+        self._reads: dict[tuple[float, float, int, int], float] = {}
         self._sums: dict[Instruction, Sums] = {}
 
     def forget(self, instruction: Instruction) -> None:
@@ -164,9 +165,18 @@ class CostModel(CostAnalysis):
         return launch(self.device, producer, consumer, kind)
 
     def _read(self, operand: Instruction, total: float, blocks: int, coalesced: bool) -> float:
+        line = 0 if coalesced or not isinstance(operand.type, TensorType) else max(1, operand.type.dtype.bits // 8)
+        key = operand.size, total, blocks, line
+        found = self._reads.get(key)
+        if found is None:
+            found = self._reads[key] = self._read_time(*key)
+        return found
+
+    def _read_time(self, size: float, total: float, blocks: int, line: int) -> float:
+        """Nanoseconds to read ``total`` bytes of an operand; of each line of the memory ``line`` bytes are used, 0: all."""
         device = self.device
-        net = min(operand.size, total)
-        rate = 1.0 if coalesced or not isinstance(operand.type, TensorType) else max(1, operand.type.dtype.bits // 8) / device.line
+        net = min(size, total)
+        rate = line / device.line if line else 1.0
         first = device.bandwidth * rate
         again = device.bandwidth
         if net < device.l2:
