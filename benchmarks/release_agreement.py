@@ -124,7 +124,7 @@ def edges_apart(folder: Path, policy: AsWritten, device: str | None = None) -> I
     for verdict in verdicts:
         truth = run.fused(verdict.producer, verdict.consumer)
         if truth != verdict.fused:
-            step = run.refusals.pairs.get((verdict.producer, verdict.consumer)) or run.refusals.producers.get(verdict.producer)
+            step = run.pairs.get((verdict.producer, verdict.consumer)) or run.producers.get(verdict.producer)
             words = f" ({step.words})" if step is not None and truth == "none" else ""
             rule = f" [{verdict.rule}]" if verdict.rule else ""
             yield f"fused {truth}{words}, the row says {verdict.fused}{rule}", " -> ".join(f"%{name}" for name in verdict.names)
@@ -141,7 +141,7 @@ def replay(module: Module, log: Path) -> Replay:
 def count(tally: Tally, run: Replay, verdict: EdgeVerdict, what: str) -> None:
     """One edge."""
     truth = run.fused(verdict.producer, verdict.consumer)
-    step = run.refusals.pairs.get((verdict.producer, verdict.consumer)) or run.refusals.producers.get(verdict.producer)
+    step = run.pairs.get((verdict.producer, verdict.consumer)) or run.producers.get(verdict.producer)
     tally.edges += 1
     tally.right += verdict.fused == truth
     tally.fused += truth != "none"

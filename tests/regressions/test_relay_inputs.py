@@ -4,8 +4,10 @@ from __future__ import annotations
 import pytest
 
 import irscope
+from irscope.expand import expand
 from irscope.formats.relay.strict import liberties
 from irscope.graph import Reading
+from irscope.lint import lint_module
 from tests.effort import within
 
 KEY = "%k: Tensor[(10), uint64]"
@@ -100,3 +102,13 @@ def test_liberties_and_spans_are_found_in_one_pass() -> None:
         liberties(irscope.load(text + "\n", format="relay").module())
         module = irscope.load(spans + "\n", format="relay").module()
         assert module.provenance.scope(module.main().nodes[-1].loc) == ""
+
+
+def test_a_tuple_of_unknown_types_nests_up_to_a_limit() -> None:
+    """Its type says nothing of its levels, so that an operator that takes it finds out."""
+    lines = "".join(f"%t{i} = (%1, %t{i - 1}); " for i in range(1, 900))
+    reading = read("%x: Tensor[(1, 1, 7), int64]", "%1 = strided_slice(%x, begin=[0, 0, 6], end=[1, 1, 7], strides=[2, 1, 2]); "
+                   f"%t0 = (%1, %1); {lines}concatenate(%t899, axis=0)")
+    with pytest.raises(irscope.UserError, match="concatenate: an operand is a tuple of more than 200 levels"):
+        expand(reading.module())
+    assert lint_module(reading.module()) == []

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from irscope.expand.torchscript.interpreter import run_program
 from irscope.expand.torchscript.program import Given
 from irscope.expand.torchscript.shapes import with_shapes
 from irscope.formats.torchscript.values import Opaque, parse_value
-from irscope.graph import Module, Reading
+from irscope.graph import Module, Node, Reading
 from irscope.ops.attributes import Constant
 from tests.effort import calls_in
 
@@ -171,6 +172,24 @@ def test_a_program_takes_a_bounded_number_of_steps(text: str, monkeypatch: pytes
     monkeypatch.setattr(interpreter, "MOST_STEPS", 3000)
     with pytest.raises(UserError, match="more than 3,000 steps"):
         run(text)
+
+
+def test_an_operator_in_a_loop_counts_as_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """250,000 of them took 37 s."""
+    monkeypatch.setattr(interpreter, "MOST_STEPS", 3000)
+    counted = []
+    apply = interpreter.TorchInterpreter.operator
+
+    def operator(self: interpreter.TorchInterpreter, node: Node, name: str, values: list[Any]) -> Any:
+        counted.append(name)
+        return apply(self, node, name, values)
+    monkeypatch.setattr(interpreter.TorchInterpreter, "operator", operator)
+    lines = (constant("n", "float", "1e30"), constant("t", "bool", "1"), "%c : NoneType = prim::Constant()", constant("z", "int", "0"),
+             "%r : Tensor = prim::Loop(%n, %t, %x)", "  block0(%i : int, %y : Tensor):", "    %w : Tensor = aten::clamp(%y, %z, %c)",
+             "    -> (%t, %w)")
+    with pytest.raises(UserError, match="more than 3,000 steps"):
+        run(graph(*lines, params="%x : Float(4)"))
+    assert 100 < len(counted) < 300
 
 
 @pytest.mark.parametrize("lines, message", [

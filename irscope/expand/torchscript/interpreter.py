@@ -223,6 +223,7 @@ class TorchInterpreter(TorchProgram):
 
     def operator(self, node: Node, name: str, values: list[Any]) -> Any:
         """Apply an operator of torch to values: by folding, by its expansion, or in place by its functional form."""
+        self.step(node, STEPS_OF_AN_OPERATOR)
         if self.autocast is not None:
             values = autocast.cast(self, name, values)
         folded = python_values.fold_known(name, values)
@@ -370,6 +371,8 @@ HANDLERS = higher_order.NODES | flexible_attention.NODES | batches.NODES
 FLOAT = NamedType("float")
 MOST_STEPS = 500_000
 """The most nodes of the text that run, each as often as it does; a second runs some 100,000 of them."""
+STEPS_OF_AN_OPERATOR = 10
+"""Matching the overloads of an operator and making its nodes takes as long as running this many other nodes."""
 PARTS_IN_A_STEP = 8
 """The parts of a list, or the characters of a text, that cost as much as the run of a node."""
 KEEP_SHAPE = frozenset(("aten::detach", "aten::requires_grad", "aten::alias"))

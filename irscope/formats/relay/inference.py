@@ -18,6 +18,9 @@ from irscope.ops.registry import get
 
 TRIED = (5040, 10080)
 """Trial sizes of an open dimension: most numbers divide them, and no model has exactly these two."""
+MAX_LEVELS = 200
+"""Levels of tuples in an operand, as many as brackets of the text may have: the values of a trial nest as the operand does."""
+TOO_DEEP = f"an operand is a tuple of more than {MAX_LEVELS} levels"
 
 _cache: dict[Any, Type | TypeFault] = {}
 _costs: dict[object, float] = {}
@@ -29,6 +32,8 @@ def infer_node(node: Node) -> Type:
     if operator is None:
         return UNKNOWN
     types = tuple(o.type for o in node.operands)
+    if not _are_shallow(types):
+        raise TypeFault(f"{operator.name}: {TOO_DEEP}")
     if operator.values:
         return _inferred(operator, types, node.attrs, node.operands)
     key = (operator.name, types, repr(node.attrs) if node.attrs else "")
@@ -71,14 +76,15 @@ def _inferred(operator: RelayOperator, types: tuple[Type, ...], attrs: Mapping[s
 def cost_of(node: Node) -> float:
     """FLOPs of a call: those of its expansion, with open dimensions as 1."""
     operator = declared(node.op.name)
-    if operator is None or operator.build is None or not all(_tensors(o.type) for o in node.operands):
+    types = tuple(o.type for o in node.operands)
+    if operator is None or operator.build is None or not _are_shallow(types) or not all(map(_tensors, types)):
         return 0.0
-    key = (operator.name, tuple(o.type for o in node.operands), repr(node.attrs) if node.attrs else "", "cost")
+    key = (operator.name, types, repr(node.attrs) if node.attrs else "", "cost")
     found = _costs.get(key)
     if found is None:
         graph = Graph("probe")
         t = Relay(Builder(graph))
-        sizes = dict.fromkeys(open_dimensions(o.type for o in node.operands), 1)
+        sizes = dict.fromkeys(open_dimensions(types), 1)
         values = [_operand(t, closed(o.type, sizes), o) for o in node.operands]
         try:
             built(operator, t, node.attrs, values)
@@ -100,6 +106,11 @@ def flops_of(node: Node) -> float:
     if node.op.kind is Kind.REDUCTION and isinstance(node.operands[0].type, TensorType):
         return float(node.operands[0].type.elements)
     return 0.0
+
+
+def _are_shallow(types: Iterable[Type]) -> bool:
+    """Whether tuples in these types have at most :data:`MAX_LEVELS` levels."""
+    return not any(isinstance(type, TupleType) and type.depth > MAX_LEVELS for type in types)
 
 
 def _tensors(type: Type) -> bool:
@@ -154,11 +165,13 @@ def _operand(t: Relay, type: Type, node: Node) -> object:
     return t.builder.add(get("parameter"), (), {"number": 0}, type)
 
 
-def type_of(value: Any) -> Type:
-    """The type of a node, or of a list of values."""
+def type_of(value: Any, level: int = 0) -> Type:
+    """The type of a node, or of a list of values. Raises TypeFault for lists of more than :data:`MAX_LEVELS` levels."""
     if isinstance(value, Node):
         return value.type
-    return TupleType(tuple(type_of(v) for v in value))
+    if level == MAX_LEVELS:
+        raise TypeFault(TOO_DEEP)
+    return TupleType(tuple(type_of(v, level + 1) for v in value))
 
 
 def merged(a: Type, b: Type, sizes: Sequence[Mapping[Dim, int]]) -> Type:
