@@ -11,7 +11,7 @@ from random import Random
 
 from tests.fuzz.corpora import SEEDS, Corpus, file_name, with_samples
 from tests.fuzz.draw import PROGRAM, draw_entry
-from tests.fuzz.entry import Entry, decode, encode, format_of, kind
+from tests.fuzz.entry import Entry, decode, encode, formats_of, kind
 from tests.fuzz.judge import Judged, defect_of, new_worker
 from tests.fuzz.state import State
 from tests.programs.verdict import Verdict
@@ -85,7 +85,7 @@ class Campaign:
         """Count an input and keep what is worth it: defects, and what reached something new."""
         judged = verdict if isinstance(verdict, Judged) else Judged(verdict.kind)
         defect = defect_of(verdict, entry)
-        self.state.add(kind(entry), format_of(entry), judged, bool(defect))
+        self.state.add(kind(entry), formats_of(entry), judged, bool(defect))
         if defect and self.state.keep(kind(entry), defect, verdict.detail, data):
             print(f"new: {defect} ({kind(entry)})", flush=True)
         fresh = self.state.learn(judged.new)

@@ -70,6 +70,7 @@ class Coverage:
 
 
 def unit(file: str) -> str:
-    """What a file belongs to, which is what a changed file spoils the counts of: its folder, or in ``cli`` and at the top the file itself."""
+    """What a file belongs to, which is what a changed file spoils the counts of: its folder, or the file itself in ``cli``, at the top, and in
+    the rooms of a format, of which other formats use a file or two."""
     folder, _, name = file.rpartition("/")
-    return file if folder == "cli" else folder or name.removesuffix(".py")
+    return file if folder == "cli" or folder.startswith(("formats/", "expand/")) else folder or name.removesuffix(".py")

@@ -89,12 +89,18 @@ def kind(entry: Entry) -> str:
     return command if command in COMMANDS else "usage"
 
 
-def format_of(entry: Entry) -> str:
-    """The format of the main text of an entry as irscope detects it; ``none`` where it detects none."""
-    data = entry.files.get("a.txt", b"")
+def format_of(entry: Entry, name: str = "a.txt") -> str:
+    """The format of a file of an entry (default: the main text) as irscope detects it; ``none`` where it detects none."""
+    data = entry.files.get(name, b"")
     if encoding_of(data) is not None:
         return "none"
     return detect_bytes(data) or detect(data.decode("utf-8", "replace")) or "none"
+
+
+def formats_of(entry: Entry) -> str:
+    """The format of the main text, or ``mixed`` where the other text has another one."""
+    other = format_of(entry, "b.txt")
+    return "mixed" if other not in ("none", format_of(entry)) else format_of(entry)
 
 
 COMMANDS = ("read", "show", "stats", "lint", "opt", "diff", "compile-and-run", "check", "rule", "list", "doctor")

@@ -27,7 +27,7 @@ from tests.fuzz.corpora import ROOT, SEEDS, Corpus, read_corpus, with_samples
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.distil import fewest
 from tests.fuzz.draw import change, draw_entry
-from tests.fuzz.entry import DEEP, Entry, decode, encode, kind
+from tests.fuzz.entry import DEEP, Entry, decode, encode, formats_of, kind
 from tests.fuzz.forms import FORMS, LEFT_OUT, WORDS, Draw, command_line, option
 from tests.fuzz.judge import Judged, defect_of, new_worker
 from tests.fuzz.minimise import smaller
@@ -289,8 +289,16 @@ def test_a_campaign_in_a_new_folder_goes_on_from_the_record(tmp_path: Path) -> N
     assert (other.known, other.defects) == (set(), {}), "what was reached, and the inputs of defects, are in the other folder"
 
 
-def test_units_are_folders_and_files_of_the_command_line() -> None:
-    assert {"lint", "lint/rules", "formats/hlo", "version", "cli/opt.py"} <= set(units()) and "cli" not in units()
+def test_units_are_folders_and_files_of_the_command_line_and_of_formats() -> None:
+    assert {"lint", "lint/rules", "formats", "formats/hlo/reader.py", "version", "cli/opt.py"} <= set(units())
+    assert not {"cli", "formats/hlo", "expand/relay"} & set(units())
+
+
+def test_dumps_of_two_formats_are_counted_apart() -> None:
+    hlo, relay = b"HloModule m\nENTRY e { ROOT x = f32[2] parameter(0) }\n", b"def @main(%x: Tensor[(2), float32]) { tanh(%x) }\n"
+    entry = Entry(("diff", "a.txt", "b.txt")).with_file("a.txt", hlo)
+    assert [formats_of(each) for each in (entry, entry.with_file("b.txt", hlo), entry.with_file("b.txt", b"?"))] == ["hlo"] * 3
+    assert formats_of(entry.with_file("b.txt", relay)) == "mixed"
 
 
 def test_protos_are_changed_within_their_framing() -> None:
