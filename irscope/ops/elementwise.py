@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypedDict, Unpack
 
-from irscope.graph import DTYPES, Kind, Node, Op, TensorType, Type
+from irscope.graph import DTYPES, DType, Kind, Node, Op, TensorType, Type
 from irscope.graph.node import Emitter, Reference, ScalarMeaning, Value
 from irscope.lazy import np
 from irscope.ops import numerics
@@ -27,18 +27,18 @@ ORDERED = ("pred", "int", "uint", "float")
 ALL = ("pred", "int", "uint", "float", "complex")
 
 
-def operands_alike(k: Emitter, values: Sequence[Value]) -> list[Value]:
-    """Operands of one element type: floats of mixed precision are converted to the highest."""
+def operands_alike(k: Emitter, values: Sequence[Value], result: DType | None = None) -> list[Value]:
+    """Operands of one element type: floats of mixed precision, that of the result included, are converted to the highest."""
     dtype = values[0].dtype
-    for value in values[1:]:
-        dtype = higher_precision(dtype, value.dtype)
+    for other in [*(value.dtype for value in values[1:]), *([result] if result is not None else [])]:
+        dtype = higher_precision(dtype, other)
     return [k.convert(v, dtype) for v in values]
 
 
 def word(name: str) -> ScalarMeaning:
     """The scalar meaning that is one operation of the vocabulary."""
     def scalar(k: Emitter, node: Node, *values: Value) -> Value:
-        same = operands_alike(k, values)
+        same = operands_alike(k, values, numerics.dtype_of_result(node))
         result = k.unary(name, *same) if name in UNARY else k.binary(name, *same)
         return k.convert(result, numerics.dtype_of_result(node))
     return scalar

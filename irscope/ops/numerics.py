@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from math import erf as _erf
 
 from irscope.graph import DType, Node, TensorType, dtype_of
+from irscope.graph.dtypes import F64
 from irscope.graph.node import Run
 from irscope.lazy import Array, np
 
@@ -32,10 +33,17 @@ def denormals(flush: bool) -> Iterator[None]:
 
 
 def numeric(function: Function) -> Callable[..., Array]:
-    """A reference that widens its operands, applies ``function`` and rounds to the element type of the node."""
+    """A reference that widens its operands, applies ``function`` and rounds to the element type of the node.
+
+    A result of higher precision than the operands is computed in its precision.
+    """
     def reference(run: Run, node: Node, *operands: Array) -> Array:
+        dtype = dtype_of_result(node)
         with np.errstate(all="ignore"):
-            return flushed(convert(flushed(function(*(flushed(widen(o)) for o in operands))), dtype_of_result(node)))
+            wide = [flushed(widen(o)) for o in operands]
+            if dtype is F64:
+                wide = [o.astype(np.float64) if o.dtype == np.float32 else o for o in wide]
+            return flushed(convert(flushed(function(*wide)), dtype))
     return reference
 
 

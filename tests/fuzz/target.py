@@ -9,6 +9,7 @@ import io
 import os
 import re
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -92,6 +93,7 @@ def run_entry(entry: Entry, folder: Path, twice: bool = False) -> Outcome:
         outcome = _once(entry, folder)
         if not outcome.defect and (twice or entry.cache):
             edit_cache(folder / ".cache", entry.cache)
+            _clear(folder, ".cache")  # what the first run wrote may be a dump of the folder that the second one is given
             _write(entry, folder)
             again = _once(entry, folder)
             outcome = again if again.defect else _compared(entry, outcome, again)
@@ -225,14 +227,11 @@ def _is_read(entry: Entry, name: str) -> bool:
     return (name == "a.txt" and not skipped) or settings or any(reports or args[i - 1] != "--baseline" for i in given)
 
 
-def _clear(folder: Path) -> None:
-    """Remove all that is in a folder."""
-    for at, folders, names in os.walk(folder, topdown=False):
-        for name in names:
-            os.unlink(os.path.join(at, name))
-        for name in folders:
-            path = os.path.join(at, name)
-            os.unlink(path) if os.path.islink(path) else os.rmdir(path)
+def _clear(folder: Path, kept: str = "") -> None:
+    """Remove all that is in a folder, but what is named ``kept``."""
+    for path in folder.iterdir():
+        if path.name != kept:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def resident() -> int:

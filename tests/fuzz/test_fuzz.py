@@ -70,6 +70,12 @@ def test_what_was_a_defect_once_is_answered(file: Path, tmp_path: Path) -> None:
     assert run_entry(decode(file.read_bytes()), tmp_path).defect == ""
 
 
+def test_a_second_run_finds_the_folder_as_the_first_did(tmp_path: Path) -> None:
+    entry = Entry(("show", ".", "--output", "out.txt")).with_file("a.txt", HLO)
+    outcome = run_entry(entry, tmp_path, twice=True)
+    assert (outcome.status, outcome.defect) == (0, "")
+
+
 def test_every_command_has_a_form() -> None:
     assert {form.split()[0] for form in FORMS} >= set(COMMANDS) - {"doctor", "capture"}, "doctor reads no input, and capture runs a program of the user's"
 

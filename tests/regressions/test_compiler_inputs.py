@@ -140,3 +140,12 @@ def test_operands_of_a_concatenation_are_converted_first() -> None:
     x, y = np.arange(4, dtype=np.float32), np.arange(4).astype(DTYPES["bf16"].numpy())
     (found,) = irscope.compile(reading)(x, y)
     assert found.tolist() == [0, 1, 2, 3] * 4
+
+
+@pytest.mark.parametrize("operand", ["f8e5m2", "f16", "bf16", "f32"])
+@pytest.mark.parametrize(("opcode", "function"), [("exponential", np.exp), ("exponential-minus-one", np.expm1), ("log", np.log)])
+def test_a_result_of_higher_precision_is_computed_in_it(operand: str, opcode: str, function: np.ufunc) -> None:
+    """The operand's precision had no exponential of 15: the result was infinite, or rounded as the operand is."""
+    text = f"HloModule m\nENTRY e {{\n  p = {operand}[] constant(14)\n  ROOT r = f64[] {opcode}(p)\n}}\n"
+    assert irscope.run(text).outputs[0] == pytest.approx(function(14.0), rel=1e-12)
+    assert np.asarray(evaluate(irscope.load(text).module().main(), [])) == pytest.approx(function(14.0), rel=1e-12)
