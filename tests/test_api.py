@@ -130,6 +130,17 @@ def test_a_watcher_hears_notes_and_stages() -> None:
     assert logger.notes == ["not inputs of the graph, and ignored: odd"]
 
 
+def test_verify_allows_what_narrow_types_round() -> None:
+    """A difference that f16 rounds twice is up to two steps of f16 away, 2e-3 of the largest value."""
+    text = ("HloModule m\nENTRY e {{ p = {0}[64] parameter(0)\n q = {0}[64] parameter(1)\n a = {0}[64] add(p, q)\n"
+            " ROOT r = {0}[64] subtract({1}) }}\n")
+    one, two = text.format("f16", "a, q"), text.format("f16", "a, q").replace("subtract(a, q)", "copy(p)")
+    narrow = irscope.verify(one, two)
+    assert narrow.same and 1e-4 < narrow.largest < narrow.rtol == 5e-3
+    assert not irscope.verify(one, two, rtol=1e-4).same
+    assert irscope.verify(one.replace("f16", "f32"), two.replace("f16", "f32")).rtol == 1e-4
+
+
 def test_verify_compares_the_numbers_of_two_dumps() -> None:
     assert irscope.verify(TEXT, TEXT).same
     other = irscope.verify(TEXT, TEXT.replace("multiply", "add"))

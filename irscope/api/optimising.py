@@ -78,7 +78,8 @@ def opt(what: Source, options: OptOptions | None = None, *, watch: PassWatcher |
     compares = options.verify or options.bisect
     for use in dict.fromkeys([*(p.needs for p in running), *([Use.PASSES] if options.to else []), *([Use.RUN] if compares else [])]):
         require(reading, first, use)
-    rtol = max([p.rtol for p in running], default=RTOL) if options.rtol is None else options.rtol
+    own = max([p.rtol for p in running], default=RTOL)
+    rtol = options.rtol if options.rtol is not None else own if own > RTOL else None
     verifier = verifying.Verifier(first, [p.name for p in running], options.seed, rtol, watch) if compares else None
     result = OptResult(first, first)
     for step in run_passes(first, running, lambda name, module: _report(watch.before, name, module, options.print_before)):

@@ -258,8 +258,8 @@ class CheckOptions(Checked):
 class OptOptions(InputOptions):
     """Which passes :func:`irscope.opt` runs, whether it compares the numbers, and how the result is printed.
 
-    ``rtol`` is relative to the largest value of a result; None for the tolerance of the passes. ``print_before`` and ``print_after``
-    name the passes before and after which a watcher gets the graph.
+    ``rtol`` is relative to the largest value of a result; None for the tolerance of the passes and of the element types. ``print_before``
+    and ``print_after`` name the passes before and after which a watcher gets the graph.
     """
 
     passes: str = option("", "The passes, in order, with options in braces (irscope list passes).", metavar="a,b{x=1},c")
@@ -273,7 +273,7 @@ class OptOptions(InputOptions):
     verify: bool = option(False, "Run both graphs on the same random inputs; exit 1 when they differ.")
     bisect: bool = option(False, "Verify after every pass, and name the first that breaks types or numbers.")
     rtol: float | None = option(None, "How far --verify lets values differ, relative to the largest "
-                                "(default: 1e-4, or what a pass that narrows says).", least=0)
+                                "(default: 1e-4, more for types narrower than f32 and passes that narrow).", least=0)
     seed: int = option(0, "The seed of the random inputs.", least=0)
     to: str | None = option(None, "Print in another IR: the primitives as HLO, or irscope's own.", choices=("hlo", "relay"))
     style: str | None = option(None, "Print Relay as courses write it, or as TVM parses it.", choices=("course", "relay"))

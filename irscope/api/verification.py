@@ -10,9 +10,10 @@ RTOL = 1e-4
 class Verification:
     """How far the results of a graph are from those of the graph before.
 
-    ``squared`` is the mean squared error over all results; ``largest`` is the largest error, relative to the largest value of its
-    result. ``fault`` says why they cannot be compared, or which integers differ. They count as the same within ``rtol``; integers have to
-    be equal unless it is larger than :data:`RTOL`. ``note`` states limits of the comparison.
+    ``squared`` is the mean squared error over all results; ``largest`` is the largest error of the result that exhausts its tolerance most,
+    relative to the largest value of that result. ``fault`` says why they cannot be compared, or which integers differ. They count as the
+    same within ``rtol``; integers have to be equal unless a ``rtol`` larger than :data:`RTOL` was given. ``note`` states limits of the
+    comparison.
     """
 
     squared: float = 0.0

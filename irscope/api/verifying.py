@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
 
+from irscope.analysis.rounding import coarsest_types
 from irscope.analysis.soundness import Use, require
 from irscope.api.loading import Source, first_module, whole
 from irscope.api.verification import RTOL, Verification
 from irscope.api.watching import SILENT, Watcher
 from irscope.backends.arguments import draw, drawn
+from irscope.backends.comparison import tolerance
 from irscope.backends.executable import Port
 from irscope.backends.model import PASSES, compile_module, ports_of, require_sound
 from irscope.backends.opening import Bindings, needs_opening, opened
@@ -33,22 +37,32 @@ FIRST_CONSTANT = 1_000_000
 """Inputs are drawn by their number; constants by numbers from here on."""
 
 
-def verify(before: Source, after: Source, *, rtol: float = RTOL, seed: int = 0, watch: Watcher = SILENT) -> Verification:
+def verify(before: Source, after: Source, *, rtol: float | None = None, seed: int = 0, watch: Watcher = SILENT) -> Verification:
     """Run two graphs on the same random inputs (drawn from ``seed``) and compare their results.
 
-    Raises :class:`irscope.UserError` if one cannot be read or run, and for a negative seed or tolerance.
+    ``rtol`` is relative to the largest value of a result. By default it is :data:`RTOL`, and for results that were rounded to narrower
+    types than f32 the tolerance of those types. Raises :class:`irscope.UserError` if one cannot be read or run, and for a negative seed or
+    tolerance.
 
     >>> double = "ENTRY main {{ p = f32[8] parameter(0)\\n ROOT n = f32[8] {}(p, p) }}"
     >>> verify(double.format("add"), double.format("subtract")).same
     False
     """
-    if seed < 0 or not rtol >= 0:
+    if seed < 0 or not (rtol is None or rtol >= 0):
         raise UserError(f"seed is {seed}, and rtol {rtol}", "they are numbers from 0")
     readings = whole(before), whole(after)
     first, second = (first_module(reading, watch) for reading in readings)
     require(readings[0], first, Use.RUN)
     require(readings[1], second, Use.RUN)
     return Verifier(first, (), seed, rtol, watch).compare(first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result of a graph, and how far two ways to compute it may differ, relative to its largest value."""
+
+    value: Array
+    tolerance: float
 
 
 class Verifier:
@@ -58,7 +72,7 @@ class Verifier:
     numpy interpreter runs the graphs instead, unless they are too large for it.
     """
 
-    def __init__(self, first: Module, passes: Sequence[str], seed: int, rtol: float = RTOL, watch: Watcher = SILENT) -> None:
+    def __init__(self, first: Module, passes: Sequence[str], seed: int, rtol: float | None = None, watch: Watcher = SILENT) -> None:
         self.seed, self.rtol, self.watch = seed, rtol, watch
         self.first = first
         self.passes = passes
@@ -66,22 +80,27 @@ class Verifier:
         self._drawn: dict[int, Literal] = {}
         self._inputs: dict[str, Array] | None = None
         self._by_reference: bool | None = None
-        self._last: tuple[Module, list[Array]] | None = None
+        self._last: tuple[Module, list[Result]] | None = None
 
     def compare(self, before: Module, after: Module) -> Verification:
         """The difference between the results of two graphs."""
-        wanted, got = self._outputs(before), self._outputs(after)
+        wanted, got = self._results(before), self._results(after)
         self._last = after, got
         if len(wanted) != len(got):
-            return Verification(fault=f"{len(wanted)} results before, {len(got)} after", rtol=self.rtol, note=self._note)
-        squared, largest, fault = _difference(wanted, got, exact=self.rtol <= RTOL)
-        return Verification(squared, largest, fault, self.rtol, self._note)
+            return Verification(fault=f"{len(wanted)} results before, {len(got)} after", rtol=self.rtol or RTOL, note=self._note)
+        allowed = [self.rtol if self.rtol is not None else max(RTOL, a.tolerance, b.tolerance) for a, b in zip(wanted, got, strict=True)]
+        exact = self.rtol is None or self.rtol <= RTOL
+        return replace(_difference([a.value for a in wanted], [b.value for b in got], allowed, exact), note=self._note)
 
-    def _outputs(self, module: Module) -> list[Array]:
+    def _results(self, module: Module) -> list[Result]:
         if self._last is not None and self._last[0] is module:
             return self._last[1]
         self._prepare()
         made = _primitive(self._filled(module))
+        return [Result(array, tolerance(array.dtype.name, way) if array.dtype.kind not in "biu" else 0.0)
+                for array, way in zip(self._outputs(made), coarsest_types(made), strict=True)]
+
+    def _outputs(self, made: Module) -> list[Array]:
         if self._by_reference:
             require_sound(made)
             with self.watch.stage("interpreting"):
@@ -159,14 +178,18 @@ BLOCK = 1 << 20
 """Elements that are compared at a time: results may be large, and are widened to compare them."""
 
 
-def _difference(wanted: list[Array], got: list[Array], exact: bool) -> tuple[float, float, str]:
-    """The mean squared error of all results, the largest error relative to its result's largest value, and the fault if they cannot be
-    compared. ``exact``: integers that differ are a fault too, however large they are."""
-    squared = largest = size = 0.0
+def _difference(wanted: list[Array], got: list[Array], allowed: Sequence[float], exact: bool) -> Verification:
+    """The difference of results, each of which may differ by its part of ``allowed``.
+
+    ``exact``: integers that differ are a fault too, however large they are.
+    """
+    squared = size = 0.0
+    worst = -1.0, 0.0, RTOL  # the error by its tolerance, the error, the tolerance
     fault = ""
     for number, (a, b) in enumerate(zip(wanted, got, strict=True)):
         if a.shape != b.shape:
-            return 0.0, 0.0, f"result {number} has the shape {list(a.shape)} before and {list(b.shape)} after"
+            fault = f"result {number} has the shape {list(a.shape)} before and {list(b.shape)} after"
+            return Verification(fault=fault, rtol=allowed[number])
         wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
         scale = furthest = 0.0
         unequal = 0
@@ -184,5 +207,6 @@ def _difference(wanted: list[Array], got: list[Array], exact: bool) -> tuple[flo
         if unequal and not fault:
             fault = f"{unequal} of {a.size} integers of result {number} differ"
         size += a.size
-        largest = max(largest, furthest / max(scale, 1e-30) if furthest else 0.0)
-    return squared / max(size, 1), largest, fault
+        error = furthest / max(scale, 1e-30) if furthest else 0.0
+        worst = max(worst, (error / allowed[number] if allowed[number] else inf if error else 0.0, error, allowed[number]))
+    return Verification(squared / max(size, 1), worst[1], fault, worst[2])

@@ -70,7 +70,7 @@ class Coverage:
 
 
 def unit(file: str) -> str:
-    """What a file belongs to, which is what a changed file spoils the counts of: its folder, or the file itself in ``cli``, at the top, and in
-    the rooms of a format, of which other formats use a file or two."""
+    """What a file belongs to, which is what a changed file spoils the counts of: its folder, or the file itself at the top, in ``api`` and
+    ``cli``, which have files for each command, and in the rooms of a format, of which other formats use a file or two."""
     folder, _, name = file.rpartition("/")
-    return file if folder == "cli" or folder.startswith(("formats/", "expand/")) else folder or name.removesuffix(".py")
+    return file if folder in ("api", "cli") or folder.startswith(("formats/", "expand/")) else folder or name.removesuffix(".py")

@@ -295,9 +295,9 @@ def test_a_campaign_in_a_new_folder_goes_on_from_the_record(tmp_path: Path) -> N
     assert (other.known, other.defects) == (set(), {}), "what was reached, and the inputs of defects, are in the other folder"
 
 
-def test_units_are_folders_and_files_of_the_command_line_and_of_formats() -> None:
-    assert {"lint", "lint/rules", "formats", "formats/hlo/reader.py", "version", "cli/opt.py"} <= set(units())
-    assert not {"cli", "formats/hlo", "expand/relay"} & set(units())
+def test_units_are_folders_and_files_of_commands_and_formats() -> None:
+    assert {"lint", "lint/rules", "formats", "formats/hlo/reader.py", "version", "cli/opt.py", "api/linting.py"} <= set(units())
+    assert not {"api", "cli", "formats/hlo", "expand/relay"} & set(units())
 
 
 def test_dumps_of_two_formats_are_counted_apart() -> None:
