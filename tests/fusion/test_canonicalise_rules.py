@@ -67,8 +67,8 @@ def test_a_program_means_the_same_afterwards(name: str) -> None:
 def test_a_dot_that_sums_over_one_on_one_side_and_more_on_the_other_stays(left: str, right: str) -> None:
     """The number of terms is dynamic: the side of one element is not multiplied as it is."""
     dims = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"
-    text = f"HloModule m\nENTRY e {{\n a = f32[{left}] parameter(0)\n b = f32[{right}] parameter(1)\n ROOT r = f32[2,3,5] dot(a, b), {dims}\n}}\n"
-    assert operators(rewritten(text)) == ["dot"]
+    lines = f"a = f32[{left}] parameter(0)\n b = f32[{right}] parameter(1)\n ROOT r = f32[2,3,5] dot(a, b), {dims}"
+    assert operators(rewritten(f"HloModule m\nENTRY e {{\n {lines}\n}}\n")) == ["dot"]
 
 
 def test_a_text_that_lacks_what_decides_is_refused() -> None:

@@ -58,8 +58,8 @@ def test_what_the_pass_did_not_see_keeps_the_verdict_of_the_policy(tmp_path: Pat
     path = tmp_path / "more.hlo"
     path.write_text(program.replace("  ROOT %mul.7", "  %unread = f32[256]{0} negate(%exp.1)\n  ROOT %mul.7"))
     edges, _ = verdicts_by_log(load(path).module(), load_log(str(DATA / "cpu_exp.log")))
-    said = {edge.names: (edge.fused, edge.rule) for edge in edges}
-    assert said == {("exp.1", "mul.6"): ("none", "not-profitable"), ("mul.6", "mul.7"): ("all", ""), ("exp.1", "unread"): ("none", "expensive-twice")}
+    assert {edge.names: (edge.fused, edge.rule) for edge in edges} == {
+        ("exp.1", "mul.6"): ("none", "not-profitable"), ("mul.6", "mul.7"): ("all", ""), ("exp.1", "unread"): ("none", "expensive-twice")}
 
 
 def test_one_producer_in_two_kernels() -> None:
