@@ -56,6 +56,30 @@ def test_both_ways_append_to_a_list(x: Array) -> None:
     assert run(LIST, x=x)[0].tolist() == np.where(x.sum(1, keepdims=True) > 0, x * 2, x).tolist()
 
 
+TWO_LISTS = program("""
+    %a : Tensor[] = prim::ListConstruct(%x)
+    %b : Tensor[] = prim::ListConstruct(%x)
+    %twice : Tensor = aten::mul(%x, %two)
+     = prim::If(%c)
+      block0():
+         = aten::_set_item(%a, %zero, %twice)
+        %l1 : Tensor[] = aten::append(%b, %twice)
+        -> ()
+      block1():
+        %l2 : Tensor[] = aten::append(%b, %x)
+        -> ()
+    %first : Tensor = aten::__getitem__(%a, %zero)
+    %last : Tensor = aten::__getitem__(%b, %one)
+    return (%first, %last)
+""")
+
+
+@pytest.mark.parametrize("x", SIGNS[:2])
+def test_one_way_changes_a_list_and_both_another(x: Array) -> None:
+    kept = x * (1 + (x.sum() > 0))
+    assert [y.tolist() for y in run(TWO_LISTS, x=x)] == [kept.tolist(), kept.tolist()]
+
+
 DICT = program("""
     %key : str = prim::Constant[value="a"]()
     %other : str = prim::Constant[value="b"]()

@@ -63,6 +63,14 @@ def test_a_program_means_the_same_afterwards(name: str) -> None:
         np.testing.assert_allclose(other.astype(np.complex128), one.astype(np.complex128), rtol=tolerance, atol=tolerance / 10)
 
 
+@pytest.mark.parametrize(("left", "right"), [("2,3,?", "2,4,5"), ("2,3,1", "2,<=4,5"), ("2,3,<=1", "2,4,5")])
+def test_a_dot_that_sums_over_one_on_one_side_and_more_on_the_other_stays(left: str, right: str) -> None:
+    """The number of terms is dynamic: the side of one element is not multiplied as it is."""
+    dims = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"
+    lines = f"a = f32[{left}] parameter(0)\n b = f32[{right}] parameter(1)\n ROOT r = f32[2,3,5] dot(a, b), {dims}"
+    assert operators(rewritten(f"HloModule m\nENTRY e {{\n {lines}\n}}\n")) == ["dot"]
+
+
 def test_a_text_that_lacks_what_decides_is_refused() -> None:
     reading = load("HloModule m\nENTRY e {\n x = f32[4,4] parameter(0)\n y = f32[4,4] transpose(x)\n ROOT n = f32[4,4] negate(y)\n}\n")
     with pytest.raises(UserError, match="leaves out dimensions of %y"):

@@ -52,6 +52,16 @@ def test_xla_says_why_and_the_policy_says_what_that_means() -> None:
     assert notes[-1] == "xla-cpu@jaxlib-0.12.0.1 agrees with the log on 2 of 2 edges, and on 1 of the 1 that are not fused"
 
 
+def test_what_the_pass_did_not_see_keeps_the_verdict_of_the_policy(tmp_path: Path) -> None:
+    """XLA has removed an instruction that nothing reads before it fuses."""
+    program = (DATA / "cpu_exp.hlo").read_text()
+    path = tmp_path / "more.hlo"
+    path.write_text(program.replace("  ROOT %mul.7", "  %unread = f32[256]{0} negate(%exp.1)\n  ROOT %mul.7"))
+    edges, _ = verdicts_by_log(load(path).module(), load_log(str(DATA / "cpu_exp.log")))
+    assert {edge.names: (edge.fused, edge.rule) for edge in edges} == {
+        ("exp.1", "mul.6"): ("none", "not-profitable"), ("mul.6", "mul.7"): ("all", ""), ("exp.1", "unread"): ("none", "expensive-twice")}
+
+
 def test_one_producer_in_two_kernels() -> None:
     edges, _ = told("cpu_shared")
     assert all(e.fused in ("all", "some", "none") for e in edges.values())

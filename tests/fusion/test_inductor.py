@@ -5,6 +5,7 @@ import pytest
 
 from irscope.api import load
 from irscope.fusion import policy_named
+from irscope.fusion.inductor.policy import POLICY
 from irscope.fusion.policy import AsWritten
 from irscope.lint.verdicts import verdicts_of
 from irscope.source import UserError
@@ -62,6 +63,25 @@ def test_another_order_of_elements_keeps_kernels_apart() -> None:
 def test_a_number_that_is_repeated_needs_no_dimensions() -> None:
     text = "HloModule m\n\nENTRY e {\n  p = f32[] parameter(0)\n  b = f32[4,8] broadcast(p)\n  n = f32[4,8] negate(b)\n  ROOT r = f32[4,8] abs(n)\n}\n"
     assert verdict(plan(load(text).module()), "n", "r").fused == "all"
+
+
+def test_a_part_of_a_tuple_is_what_the_tuple_was_made_of() -> None:
+    """In a graph whose tuples nothing has taken apart before."""
+    text = """HloModule m
+
+        ENTRY e {
+          x = f32[64,32] parameter(0)
+          y = f32[64,32] parameter(1)
+          a = f32[64,32] exponential(x)
+          b = f32[64,32] negate(y)
+          t = (f32[64,32], f32[64,32]) tuple(a, b)
+          p = f32[64,32] get-tuple-element(t), index=1
+          ROOT r = f32[64,32] add(p, x)
+        }
+    """
+    made = POLICY.plan(load(text).module().main())
+    assert [[node.name for node in group.nodes] for group in made.groups] == [["b", "r"]]
+    assert verdict(made, "b", "r").fused == "all"
 
 
 def test_a_device_is_refused_with_what_to_do() -> None:

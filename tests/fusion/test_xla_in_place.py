@@ -16,6 +16,7 @@ from irscope.fusion.xla.inplace import (
     SEVERAL_MOVES,
     SEVERAL_UPDATES,
     SLICE_INDEX,
+    SLICE_SHAPE,
     SLICE_SHARED,
     conflict,
 )
@@ -71,6 +72,8 @@ CONFLICTS: list[tuple[str, str, str, str, str]] = [
      both("e = f32[16] abs(w)\n ROOT d = f32[16] dynamic-update-slice(p, e, c)"), "n f", ""),
     ("the piece is written without a step between", BUFFER + "ROOT f = f32[16] dynamic-update-slice(b, s, k)", "", "s f", ""),
     ("another piece is written", BUFFER.replace("[2:6]", "[3:7]") + "ROOT f = f32[16] dynamic-update-slice(b, s, k)", "", "s f", SLICE_INDEX),
+    ("less is written than was read", BUFFER + CALL,
+     both("m = f32[2] slice(q), slice={[0:2]}\n ROOT d = f32[16] dynamic-update-slice(p, m, c)"), "s f", SLICE_SHAPE),
     ("a piece is written to another buffer", BUFFER.replace("[2:6]", "[3:7]") + "v = f32[16] parameter(2)\n "
      "ROOT f = f32[16] dynamic-update-slice(v, s, k)", "", "s f", ""),
     ("a kernel moves elements twice", BUFFER + "g = f32[4] fusion(b), kind=kLoop, calls=turned\n ROOT f = f32[16] dynamic-update-slice(b, g, k)",

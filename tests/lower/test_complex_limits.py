@@ -54,6 +54,16 @@ def test_inverse_functions(name: str) -> None:
         np.testing.assert_array_equal(np.signbit(g)[zeros], np.signbit(w)[zeros], err_msg=name)
 
 
+def test_exponentials_that_are_too_large_in_one_part_alone() -> None:
+    z = np.array([710 + 1.57j, 711 - 1.57j, 715 + 1.5707j, 1.5707 * 2j + 700])
+    got = run(C128, C128, [z], lambda k, x: k.unary("exp", x), 1)
+    with np.errstate(over="ignore"):
+        want = np.exp(z)
+    assert np.isinf(want.imag).tolist() == [True, True, True, False]
+    for part in ("real", "imag"):
+        np.testing.assert_allclose(getattr(got, part), getattr(want, part), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["mul", "div", "pow", "atan2"])
 def test_functions_of_two(name: str, golden: Golden) -> None:
     z = points([0.0, -1.5, -math.inf, math.nan])

@@ -158,6 +158,23 @@ def test_padding(padding: str) -> None:
         ROOT r = f32[{sizes[padding]}] negate(p)"""))
 
 
+@pytest.mark.parametrize(("shape", "line", "form"), [
+    ("4,20", "v = f32[4,20] negate(d)", "points"), ("20,4", "v = f32[20,4] transpose(d), dimensions={1,0}", "points"),
+    ("80", "v = f32[80] reshape(d)", "element"),
+])
+def test_a_part_that_data_chooses_is_read_by_strides_where_it_can_be(shape: str, line: str, form: str) -> None:
+    """The rows of the part have gaps between them: as one row it has no strides."""
+    model = check(entry(f"""
+        x = f32[9,40] parameter(0)
+        i = s32[] parameter(1)
+        k = s32[] constant(3)
+        y = f32[{shape}] parameter(2)
+        d = f32[4,20] dynamic-slice(x, i, k), dynamic_slice_sizes={{4,20}}
+        {line}
+        ROOT r = f32[{shape}] add(v, y)"""))
+    assert [kernel.schedule["form"] for kernel in model.program.kernels()] == [form]
+
+
 def test_several_outputs_of_every_kind() -> None:
     check(entry("""
         x = f32[4,4] parameter(0)

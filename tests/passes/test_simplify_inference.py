@@ -55,8 +55,12 @@ def test_normalisation_is_arithmetic(signature: str, before: str, after: str) ->
     meaning_stays(modules[0], last.after)
 
 
-def test_groups_that_do_not_divide_are_left_for_the_reader_to_see() -> None:
-    module = irscope.load(f"def @main({IMAGE}) {{\n  nn.group_norm(%x, %g, %b, num_groups=3)\n}}\n").module()
+@pytest.mark.parametrize(("signature", "groups"), [
+    (IMAGE, 3), (IMAGE, 0), (IMAGE.replace("float32", "int32"), 2), (IMAGE.replace("(2, 4, 3, 5)", "(2, 4, ?, 5)"), 2),
+])
+def test_groups_that_cannot_be_normalised_are_left_for_the_reader_to_see(signature: str, groups: int) -> None:
+    """Those that do not divide, none, those of integers, and those of a size that is not known."""
+    module = irscope.load(f"def @main({signature}) {{\n  nn.group_norm(%x, %g, %b, num_groups={groups})\n}}\n").module()
     *_, last = run_passes(module, ["simplify-inference"])
     assert [n.op.name for n in last.after.main().nodes][-1] == "nn.group_norm"
 

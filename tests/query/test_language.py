@@ -24,7 +24,8 @@ def picked(query: str) -> str:
     ("flops>1k", "dot"), ("bytes>=512 and class=contraction", "dot"), ("rank=0", "a b s zero"), ("scalar and entry", "zero"),
     ("scope=jit(f)/pool/*", "total"), ("calls=fused_computation", "biased"), ("users=0 and entry", "total"), ("root and not entry", "s sum"),
     ("near(dot,1)", "x w dot biased"), ("deps(biased) and not op=parameter", "dot biased"), ("path(dot, total)", "dot biased total"),
-    ("uses(bias)", "bias biased total"), ('op="dot"', "dot"), ("dtype=f32 and op!=parameter and entry", "dot biased zero total"),
+    ("uses(bias)", "bias biased total"), ("/^b$/", "b"), ("/^s$/", "s"), ('name~"^b$"', "b"), ('name~"^s$"', "s"),
+    ('op="dot"', "dot"), ("dtype=f32 and op!=parameter and entry", "dot biased zero total"),
 ])
 def test_queries_pick(query: str, names: str) -> None:
     assert picked(query) == names
