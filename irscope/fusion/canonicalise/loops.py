@@ -97,13 +97,13 @@ def _reads_itself(loop: HloComputation, instr: HloInstruction, place: int, depth
 
 
 def _sink_constants(instr: HloInstruction) -> bool:
-    """Sink a constant that passes through a loop into its computations."""
-    changed = False
+    """Sink a constant that passes through a loop into its computations, but for the tuple that carries it to the next trip."""
+    changed, body = False, instr.calls[1]
     constants = {place: source for place, source in _unchanged(instr).items() if source.op is hlo.constant}
     for place, source in constants.items():
         for computation in instr.calls:
             for part in list(computation.params[0].users):
-                users = [u for u in part.users if u is not computation.root]
+                users = [u for u in part.users if computation is not body or u is not body.root]
                 if GetTupleElement.of(part).index == place and users:
                     inside = computation.make(hlo.constant, source.type, (), source.attrs, at=source)
                     for user in users:
