@@ -100,6 +100,17 @@ def test_sixteen_kernels_in_a_row_of_less_than_16_kib(count: int, n: int, report
     assert [f.message.startswith(f"{count} kernels in a row") for f in found("FUS020", text)] == [True] * reported
 
 
+def test_runs_of_small_kernels_end_at_a_large_one() -> None:
+    def runs(*counts: int) -> list[tuple[str, int]]:
+        sizes = [n for count in counts for n in (*[16] * count, 4096)][:-1]
+        lines = [f"p{i} = {shape(n)} parameter({i})\nq{i} = {shape(n)} negate(p{i})" for i, n in enumerate(sizes)]
+        text = entry(*lines, f"t = ({', '.join(map(shape, sizes))}) tuple({', '.join(f'q{i}' for i in range(len(sizes)))})")
+        return [(f.message, len(f.notes)) for f in found("FUS020", text)]
+
+    first, second = ((f"{count} kernels in a row from here move {moved} together", 3) for count, moved in ((16, "2 KiB"), (24, "3 KiB")))
+    assert runs(16, 24) == [second, first] and runs(16, 15) == [first] and runs(15, 24) == [second] and runs(15, 15) == []
+
+
 @pytest.mark.parametrize(("sizes", "others", "reported"), [
     ((128, 128), (), True), ((128, 127), (), False),  # 64 KiB
     ((128, 128), (128, 64), True), ((128, 128), (2, 64, 128), True), ((128, 128), (129, 128), False),  # half of the results
@@ -124,7 +135,7 @@ def test_a_column_and_a_vector_of_four(n: int, reported: bool) -> None:
     assert len(found("BRD003", find_rule("BRD003").bad[0].text.replace("64", str(n)))) == reported
 
 
-@pytest.mark.parametrize(("pieces", "columns", "reported"), [(9, 1821, True), (9, 1820, False), (8, 8192, False)])
+@pytest.mark.parametrize(("pieces", "columns", "reported"), [(9, 1821, True), (9, 1820, False), (16, 1024, True), (8, 8192, False)])
 def test_nine_pieces_of_64_kib_in_all(pieces: int, columns: int, reported: bool) -> None:
     given = [f"p{i} = {shape(1, columns)} parameter({i})" for i in range(pieces)]
     text = entry(*given, f"c = {shape(pieces, columns)} concatenate({', '.join(f'p{i}' for i in range(pieces))}), dimensions={{0}}",
@@ -205,6 +216,27 @@ def test_work_on_4096_elements_that_are_the_same_in_every_run(n: int, reported: 
     assert [f.message for f in found("ALG001", text)] == ["%s is the same in every run: 1 operations on constants give 16 KiB"] * reported
 
 
+@pytest.mark.parametrize(("n", "words"), [(16385, ", and pass it as a parameter"), (16384, "")])
+def test_more_than_64_kib_that_are_the_same_in_every_run_are_better_passed(n: int, words: str) -> None:
+    text = entry(f"x = {shape(n)} parameter(0)", f"i = {shape(n)} iota(), iota_dimension=0", f"s = {shape(n)} sine(i)", f"r = {shape(n)} multiply(x, s)")
+    assert [f.help for f in found("ALG001", text)] == ["compute it once, before the model is traced" + words]
+
+
+def test_five_of_many_are_named() -> None:
+    names = [f"w{i}" for i in range(7)]
+    dot = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    given = [f"w{i} = f32[128,128] parameter({i + 2})" for i in range(7)]
+    new = entry("x = f32[128,128] parameter(0)", "y = f32[128,128] parameter(1)", *given, *(f"n{name} = f32[128,128] negate({name})" for name in names),
+                f"t = ({', '.join(['f32[128,128]'] * 7)}) tuple({', '.join(f'n{name}' for name in names)})")
+    left = entry("x = s8[128,128] parameter(0)", "y = s8[128,128] parameter(1)", *given, f"q = s32[128,128] dot(x, y), {dot}",
+                 "d0 = f32[128,128] convert(q)", *(f"d{i} = f32[128,128] dot(d{i - 1}, w{i - 1}), {dot}" for i in range(1, 8)), "r = f32[128,128] negate(d7)")
+    halves = entry("x = f16[8,1024] parameter(0)", "y = f16[1024,1024] parameter(1)", f"d0 = f16[8,1024] dot(x, y), {dot}",
+                   *(f"d{i} = f16[8,1024] dot(d{i - 1}, y), {dot}" for i in range(1, 7)), "r = f16[8,1024] negate(d6)")
+    for code, text in (("MEM002", new), ("DTY006", left), ("DTY004", halves)):
+        (one,) = found(code, text)
+        assert len(one.notes) == 5, code
+
+
 @pytest.mark.parametrize(("columns", "reported"), [(32, True), (31, False)])
 def test_4_kib_that_are_the_same_in_every_iteration(columns: int, reported: bool) -> None:
     text = find_rule("CTL003").bad[0].text
@@ -212,10 +244,52 @@ def test_4_kib_that_are_the_same_in_every_iteration(columns: int, reported: bool
     assert len(found("CTL003", text.replace("f32[128,128]", shape(32, columns)))) == reported
 
 
+@pytest.mark.parametrize(("columns", "severity"), [(128, Severity.WARNING), (127, Severity.INFO)])
+def test_64_kib_that_are_the_same_in_every_iteration_cost_time(columns: int, severity: Severity) -> None:
+    text = find_rule("CTL003").bad[0].text.replace("f32[128,128]", shape(128, columns))
+    assert [f.severity for f in found("CTL003", text, policy="irscope")] == [severity]
+
+
+def changed(code: str, *changes: tuple[str, str]) -> list[str]:
+    """What a rule says of its first bad example with other sizes."""
+    fixture = find_rule(code).bad[0]
+    text = fixture.text
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return [f.message for f in found(code, text, policy=fixture.policy)]
+
+
+@pytest.mark.parametrize(("code", "size", "least"), [("ALG011", "1024", 16), ("ALG012", "256", 16), ("ALG007", "4096", 1024)])
+def test_what_is_smaller_costs_next_to_nothing(code: str, size: str, least: int) -> None:
+    assert len(changed(code, (size, str(least)))) == 1 and changed(code, (size, str(least - 1))) == []
+
+
+@pytest.mark.parametrize(("kept", "words"), [(32, ["%d computes 64 rows or columns, and %s (slice) keeps 32"]), (33, [])])
+def test_half_of_a_product_is_kept(kept: int, words: list[str]) -> None:
+    assert changed("ALG014", ("f32[4,1,8000]", f"f32[4,{kept},8000]"), ("[63:64]", f"[{64 - kept}:64]")) == words
+
+
+@pytest.mark.parametrize(("padded", "reported"), [(142, True), (141, False)])
+def test_a_tenth_of_padding(padded: int, reported: bool) -> None:
+    """129 rows are padded."""
+    said = changed("ALG015", ("0x0_127x0_0", f"0x0_{padded - 129}x0_0"), ("f32[4,256,", f"f32[4,{padded},"))
+    assert said == [f"%p pads to {padded}, and %s keeps 129 of them: 2 products in between compute the padding"] * reported
+
+
+@pytest.mark.parametrize(("readers", "reported"), [(2, True), (4, True), (5, False)])
+def test_an_expensive_value_with_two_to_four_readers(readers: int, reported: bool) -> None:
+    x = "f32[4096,1024]{1,0}"
+    lines = [f"a{i} = {x} {operator}(d)" for i, operator in enumerate("negate abs floor ceil sine".split()[:readers])]
+    text = entry(f"x = {x} parameter(0)", f"d = {x} sqrt(x)", *lines, f"t = ({', '.join([x] * readers)}) tuple({', '.join(f'a{i}' for i in range(readers))})")
+    said = f"%d (sqrt, 16 MiB) is stored for {readers} readers: "
+    assert [(f.message.startswith(said), len(f.notes)) for f in found("FUS004", text, policy="xla-cpu")] == [(True, readers)] * reported
+
+
 OPERATORS = "tanh negate sine cosine abs exponential floor ceil sqrt log"
 
 
-@pytest.mark.parametrize(("times", "period", "reported"), [(8, 8, True), (7, 10, False), (8, 7, False), (10, 7, True)])
+@pytest.mark.parametrize(("times", "period", "reported"), [(8, 8, True), (7, 10, False), (8, 7, False), (10, 7, True), (32, 2, True), (64, 1, False)])
 def test_sequences_that_repeat_eight_times_and_are_64_operators(times: int, period: int, reported: bool) -> None:
     names = OPERATORS.split()[:period] * times
     lines = [f"v{i} = f32[8] {name}(v{i - 1})" for i, name in enumerate(names, 1)]
