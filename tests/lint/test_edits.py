@@ -175,3 +175,25 @@ def test_a_table_of_31_rows_is_multiplied_and_of_32_looked_up() -> None:
     for rows, count in ((31, 0), (32, 1)):
         text = bad.text.replace("1024", str(rows))
         assert len(list(rule().check(Context(irscope.load(text).module(), Settings("xla-cpu"))))) == count
+
+
+@pytest.mark.parametrize(("rows", "policy", "operators"), [
+    ([8, 9, 6, 7, 5, 4, 3, 2, 1, 0], "irscope", ["slice"] * 8 + ["concatenate"]),
+    ([8, 9, 6, 7, 5, 4, 3, 2, 1, 0], "xla-cpu", None),  # XLA makes one slice of two neighbours itself
+    ([5, 6, 7, 8, 9, 0, 1, 2, 3, 4], "irscope", ["slice"] * 2 + ["concatenate"]),
+    ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "irscope", ["slice"]),
+    ([8, 9, 7, 6, 5, 4, 3, 2, 1, 0], "irscope", None),  # nine slices are still too many
+    ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0], "irscope", ["reverse"]), ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0], "xla-cpu", ["reverse"]),
+])
+def test_pieces_are_joined_again_in_few_moves(rows: list[int], policy: str, operators: list[str] | None) -> None:
+    pieces = "".join(f"  k{i} = f32[1,8192] slice(x), slice={{[{row}:{row + 1}], [0:8192]}}\n" for i, row in enumerate(rows))
+    module = irscope.load(f"HloModule m\n\nENTRY e {{\n  x = f32[10,8192] parameter(0)\n{pieces}"
+                          f"  c = f32[10,8192] concatenate({', '.join(f'k{i}' for i in range(10))}), dimensions={{0}}\n"
+                          "  ROOT y = f32[10,8192] tanh(c)\n}\n").module()
+    [finding] = find_rule("FUS010")().check(Context(module, Settings(policy)))
+    assert isinstance(finding, RuleFinding) and (finding.edit is None) is (operators is None)
+    if finding.edit is not None:
+        made = built(module.main().nodes, [module.main().result()], finding.edit, "e")
+        assert [node.op.name for node in made.nodes if node.op.name not in ("parameter", "tanh", "tuple")] == operators
+        x = np.random.default_rng(0).standard_normal((10, 8192)).astype(np.float32)
+        np.testing.assert_array_equal(flatten(evaluate(made, [x]))[0], flatten(evaluate(module.main(), [x]))[0])

@@ -222,6 +222,16 @@ def test_more_than_64_kib_that_are_the_same_in_every_run_are_better_passed(n: in
     assert [f.help for f in found("ALG001", text)] == ["compute it once, before the model is traced" + words]
 
 
+def test_work_on_one_number_alone_is_left_out() -> None:
+    """Compilers compute it once, however many elements it fills."""
+    def filled(source: str, attributes: str) -> int:
+        text = entry("x = f32[8192] parameter(0)", f"c = {source}", f"b = f32[8192] broadcast(c), dimensions={attributes}", "s = f32[8192] sine(b)",
+                     "r = f32[8192] multiply(x, s)")
+        return len(found("ALG001", text))
+
+    assert filled("f32[] constant(2)", "{}") == 0 and filled("f32[8192] iota(), iota_dimension=0", "{0}") == 1
+
+
 def test_five_of_many_are_named() -> None:
     names = [f"w{i}" for i in range(7)]
     dot = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
