@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import isfinite
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from irscope.analysis.calls import MOST_RUNS
@@ -21,6 +21,10 @@ def test_a_counted_loop_runs_its_trips() -> None:
 
 @given(start=st.integers(-20, 20), limit=st.integers(-20, 20), step=st.integers(-4, 4),
        direction=st.sampled_from(["LT", "LE", "GT", "GE", "NE"]), mirrored=st.booleans())
+@example(start=1, limit=13, step=4, direction="NE", mirrored=False)
+@example(start=13, limit=1, step=-4, direction="NE", mirrored=True)
+@example(start=1, limit=13, step=5, direction="NE", mirrored=False)  # it steps over its limit
+@example(start=1, limit=13, step=-4, direction="NE", mirrored=False)  # away from it
 def test_trip_counts_are_those_of_running_the_counter(start: int, limit: int, step: int, direction: str, mirrored: bool) -> None:
     test = {"LT": int.__lt__, "LE": int.__le__, "GT": int.__gt__, "GE": int.__ge__, "NE": int.__ne__}[direction]
     value, trips = start, 0

@@ -133,6 +133,8 @@ def test_parameters_of_recurrent_networks(operator: str, layers: int, biases: bo
     convolution("conv2d", 2, "Tensor", ", %g", {}, "none"), convolution("conv2d", 2, "Float(1, 8, 32, 32)", ", %g", {"p": "same"}),
     convolution("conv2d", 2, "Float(1, 8, 40, 40)", ", %g", {}), get("w") + "  %y : Tensor = aten::relu(%w)\n", get("w") + "  %y : Tensor = aten::t(%w)\n",
     get("w") + "  %y : Tensor = aten::matmul(%x, %w)\n", get("w") + "  %y : Float(2, 6) = aten::cumsum(%w, %x)\n",
+    *(get("w") + constants(a=a, b=b) + "  %y : Float(2, 6) = aten::transpose(%w, %a, %b)\n"
+      for a, b in ((0, 2), (2, 0), (1, -3), (-3, 1), (0, None), (None, 0))),  # a dimension that the result does not have, or none
 ])
 def test_shapes_that_nothing_determines(statements: str) -> None:
     with pytest.raises(UserError, match="the text does not say the shape of weight 'w'"):

@@ -106,6 +106,24 @@ def test_readers_that_look_alike_are_timed_once() -> None:
     assert other is not None and other.time < first.time
 
 
+def test_of_readers_that_look_alike_the_one_that_reads_more_is_timed() -> None:
+    """XLA times one of them for all; in which order the text has them, does not matter."""
+    square, product = "s = bf16[4,256,512] multiply(n, n)", "m = bf16[4,256,512] multiply(n, y)"
+    gains = []
+    for first, second in ((square, product), (product, square)):
+        _, named = computation(f"""x = bf16[4,256,512] parameter(0)
+        y = bf16[4,256,512] parameter(1)
+        n = bf16[4,256,512] fusion(x), calls=norm, {config(1, 4, 512, warps=4)}
+        {first}
+        {second}
+        ROOT t = (bf16[4,256,512], bf16[4,256,512]) tuple(s, m)""", NORM)
+        cost = CostModel(DEVICES["h100"])
+        gains.append(cost.gain(named["n"])[1])
+        dearer = CostModel(DEVICES["h100"]).tiles.together(named["n"], named["m"])
+        assert dearer is not None and gains[-1] == 2 * 1000 + 2 * dearer.time
+    assert gains[0] == gains[1]
+
+
 def test_a_kernel_that_has_changed_looks_otherwise() -> None:
     """What was found for a producer does not hold when it has taken in what it read: then it reads less."""
     main, named = computation(f"""x = f32[2,3,17,17] parameter(0)

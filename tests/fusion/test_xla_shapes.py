@@ -100,3 +100,12 @@ def test_the_plan_of_one_graph_is_that_of_an_h100() -> None:
     assert isinstance(policy, AsWritten)
     made = module("x = f32[64] parameter(0)\n y = f32[64] negate(x)\n ROOT z = f32[64] exponential(y)")
     assert policy.plan(made.main()).kernels() == policy.plan_module(made, "h100")[0].kernels() == 1
+
+
+@pytest.mark.parametrize(("type", "elements", "size"), [
+    ("s8[3]", 3, 3), ("pred[5]", 5, 5), ("f32[2]", 2, 8), ("s4[3]", 3, 3), ("c128[2]", 2, 32), ("f32[0]", 0, 0),
+    ("(s8[3], f32[2])", 5, 11), ("(pred[5], (bf16[4], s4[3]))", 12, 16), ("(s8[7], f32[])", 8, 11), ("token[]", 0, 0), ("(token[], u8[2])", 2, 2),
+])
+def test_elements_and_bytes_are_those_of_all_parts(type: str, elements: int, size: int) -> None:
+    made = last(f"ROOT p = {type} parameter(0)", "")
+    assert (made.elements, made.size) == (elements, size)

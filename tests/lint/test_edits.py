@@ -138,3 +138,62 @@ ENTRY e {
     made = edited(module, {module.graphs["f"]: None})
     assert [[str(param.type) for param in graph.params] for graph in made.graphs.values()] == [["f32[4]", "s32[4]"]] * 2
     assert not any(list(check_graph(graph)) for graph in made.graphs.values())
+
+
+@pytest.mark.parametrize(("rows", "table", "product", "operators"), [
+    ("f32", "f32", "f32", ["slice", "gather"]), ("bf16", "bf16", "bf16", ["slice", "gather"]), ("bf16", "bf16", "f32", ["slice", "gather", "convert"]),
+])
+def test_rows_that_are_looked_up_have_the_type_of_the_product(rows: str, table: str, product: str, operators: list[str]) -> None:
+    """They are converted only where the table has another."""
+    module = irscope.load(f"""HloModule m
+
+ENTRY e {{
+  i = s32[4] parameter(0)
+  t = {table}[32,3] parameter(1)
+  b = s32[4,32] broadcast(i), dimensions={{0}}
+  n = s32[32] iota(), iota_dimension=0
+  r = s32[4,32] broadcast(n), dimensions={{1}}
+  c = pred[4,32] compare(b, r), direction=EQ
+  h = {rows}[4,32] convert(c)
+  ROOT d = {product}[4,3] dot(h, t), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}
+""").module()
+    graph = module.main()
+    [finding] = find_rule("ALG009")().check(Context(module, Settings("xla-cpu")))
+    assert isinstance(finding, RuleFinding) and finding.edit is not None
+    made = built(graph.nodes, [graph.result()], finding.edit, graph.name)
+    assert [str(fault) for fault in check_graph(made) if fault.severity is Severity.ERROR] == []
+    assert [node.op.name for node in made.nodes if node.op.name in ("slice", "gather", "convert", "dot")] == operators
+    given = [np.array([31, 0, 7, 7], np.int32), inputs(graph)[1]]
+    for before, after in zip(flatten(evaluate(graph, given)), flatten(evaluate(made, given)), strict=True):
+        assert after.dtype == before.dtype
+        np.testing.assert_array_equal(after, before)
+
+
+def test_a_table_of_31_rows_is_multiplied_and_of_32_looked_up() -> None:
+    rule, bad = find_rule("ALG009"), find_rule("ALG009").bad[0]
+    for rows, count in ((31, 0), (32, 1)):
+        text = bad.text.replace("1024", str(rows))
+        assert len(list(rule().check(Context(irscope.load(text).module(), Settings("xla-cpu"))))) == count
+
+
+@pytest.mark.parametrize(("rows", "policy", "operators"), [
+    ([8, 9, 6, 7, 5, 4, 3, 2, 1, 0], "irscope", ["slice"] * 8 + ["concatenate"]),
+    ([8, 9, 6, 7, 5, 4, 3, 2, 1, 0], "xla-cpu", None),  # XLA makes one slice of two neighbours itself
+    ([5, 6, 7, 8, 9, 0, 1, 2, 3, 4], "irscope", ["slice"] * 2 + ["concatenate"]),
+    ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "irscope", ["slice"]),
+    ([8, 9, 7, 6, 5, 4, 3, 2, 1, 0], "irscope", None),  # nine slices are still too many
+    ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0], "irscope", ["reverse"]), ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0], "xla-cpu", ["reverse"]),
+])
+def test_pieces_are_joined_again_in_few_moves(rows: list[int], policy: str, operators: list[str] | None) -> None:
+    pieces = "".join(f"  k{i} = f32[1,8192] slice(x), slice={{[{row}:{row + 1}], [0:8192]}}\n" for i, row in enumerate(rows))
+    module = irscope.load(f"HloModule m\n\nENTRY e {{\n  x = f32[10,8192] parameter(0)\n{pieces}"
+                          f"  c = f32[10,8192] concatenate({', '.join(f'k{i}' for i in range(10))}), dimensions={{0}}\n"
+                          "  ROOT y = f32[10,8192] tanh(c)\n}\n").module()
+    [finding] = find_rule("FUS010")().check(Context(module, Settings(policy)))
+    assert isinstance(finding, RuleFinding) and (finding.edit is None) is (operators is None)
+    if finding.edit is not None:
+        made = built(module.main().nodes, [module.main().result()], finding.edit, "e")
+        assert [node.op.name for node in made.nodes if node.op.name not in ("parameter", "tanh", "tuple")] == operators
+        x = np.random.default_rng(0).standard_normal((10, 8192)).astype(np.float32)
+        np.testing.assert_array_equal(flatten(evaluate(made, [x]))[0], flatten(evaluate(module.main(), [x]))[0])

@@ -169,3 +169,113 @@ def test_elements_at_both_ends_of_sorted_rows_need_the_sort() -> None:
         }
     """).text
     assert found("ALG013", text) == []
+
+
+@pytest.mark.parametrize(("inner", "outer", "words"), [
+    ((2, 0, 1), (1, 2, 0), "%b undoes %t (384 B of traffic)"), ((2, 0, 1), (2, 0, 1), "%t and %b can be one transpose (192 B of traffic)"),
+])
+def test_transposes_that_go_save_what_they_read_and_write(inner: tuple[int, ...], outer: tuple[int, ...], words: str) -> None:
+    """Of 96 bytes, both transposes of a pair that cancels, and one of a pair that becomes one."""
+    first = [(2, 3, 4)[d] for d in inner]
+    second = [first[d] for d in outer]
+    shapes = [",".join(map(str, shape)) for shape in (first, second, inner, outer)]
+    (one,) = found("LAY001", "HloModule m\n\nENTRY e {{\n  p = f32[2,3,4] parameter(0)\n  t = f32[{0}] transpose(p), dimensions={{{2}}}\n"
+                             "  ROOT b = f32[{1}] transpose(t), dimensions={{{3}}}\n}}\n".format(*shapes))
+    assert one.message == words
+
+
+def convolved(between: int, others: int = 0) -> list[Finding]:
+    """A convolution between transposes, with so many elementwise operators before the second one, and others beside it."""
+    conv = "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
+    steps = "".join(f"  v{i} = f32[1,8,8,4] negate(v{i - 1})\n" for i in range(1, between + 1))
+    more = "".join(f"  o{i} = f32[1,8,8,4] convolution(y{i}, w), {conv}\n" for i in range(others))
+    given = "".join(f"  y{i} = f32[1,8,8,4] parameter({i + 2})\n" for i in range(others))
+    names, types = "".join(f", o{i}" for i in range(others)), ", f32[1,8,8,4]" * others
+    return found("LAY002", f"""HloModule m
+
+ENTRY e {{
+  x = f32[1,4,8,8] parameter(0)
+  w = f32[3,3,4,4] parameter(1)
+{given}  t = f32[1,8,8,4] transpose(x), dimensions={{0,2,3,1}}
+  v0 = f32[1,8,8,4] convolution(t, w), {conv}
+{steps}{more}  b = f32[1,4,8,8] transpose(v{between}), dimensions={{0,3,1,2}}
+  ROOT r = (f32[1,4,8,8]{types}) tuple(b{names})
+}}
+""")
+
+
+def test_convolutions_between_transposes_are_half_of_all_and_close_to_them() -> None:
+    assert [f.message for f in convolved(0)] == ["1 of 1 convolutions are between transposes, which move 4 KiB"]
+    assert [f.message for f in convolved(7, 1)] == ["1 of 2 convolutions are between transposes, which move 4 KiB"]
+    assert convolved(0, 2) == [] and convolved(9) == []
+
+
+@pytest.mark.parametrize(("rank", "text"), [
+    (5, """
+          t = f32[1,8,8,4] transpose(x), dimensions={0,2,3,1}
+          u = f32[1,1,8,8,4] bitcast(t)
+          w = f32[1,3,3,4,4] parameter(1)
+          c = f32[1,1,8,8,4] convolution(u, w), window={size=1x3x3 pad=0_0x1_1x1_1}, dim_labels=b012f_012io->b012f
+          v = f32[1,8,8,4] bitcast(c)
+          ROOT b = f32[1,4,8,8] transpose(v), dimensions={0,3,1,2}"""),
+    (3, """
+          y = f32[4,8,8] bitcast(x)
+          t = f32[8,8,4] transpose(y), dimensions={1,2,0}
+          w = f32[3,4,4] parameter(1)
+          c = f32[8,8,4] convolution(t, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f
+          ROOT b = f32[4,8,8] transpose(c), dimensions={2,0,1}"""),
+], ids=["another rank behind the transpose", "rows"])
+def test_transposes_of_other_ranks_than_images_move_no_channels(rank: int, text: str) -> None:
+    assert found("LAY002", f"HloModule m\n\nENTRY e {{\n  x = f32[1,4,8,8] parameter(0){text}\n}}\n") == [], rank
+
+
+SMALL = "dot(v{}, v{}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+
+
+def products(n: int) -> str:
+    return "".join(f"  v{i} = f32[8,8] {SMALL.format(i - 1, i - 1)}\n" for i in range(1, n + 1))
+
+
+def test_a_program_is_bound_by_launches_from_32_kernels_on() -> None:
+    """Products, and a copy of the last."""
+    def launched(n: int) -> list[str]:
+        return [f.message for f in found("KRN001", f"HloModule m\n\nENTRY e {{\n  v0 = f32[8,8] parameter(0)\n{products(n)}"
+                                                   f"  ROOT r = f32[8,8] copy(v{n})\n}}\n")]
+
+    assert launched(30) == []
+    (one,) = launched(31)
+    assert one.startswith("32 kernels cost 19.2 us to launch at 0.6 us each on cpu, of ")
+
+
+def test_kernels_of_a_loop_are_launched_in_each_trip() -> None:
+    def kernels(trips: int, n: int) -> int:
+        (one,) = found("KRN001", f"""HloModule m
+
+below {{
+  s = (s32[], f32[8,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({trips})
+  ROOT l = pred[] compare(i, n), direction=LT
+}}
+
+step {{
+  s = (s32[], f32[8,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  v0 = f32[8,8] get-tuple-element(s), index=1
+{products(n)}  ROOT o = (s32[], f32[8,8]) tuple(j, v{n})
+}}
+
+ENTRY e {{
+  x = f32[8,8] parameter(0)
+  z = s32[] constant(0)
+  a = (s32[], f32[8,8]) tuple(z, x)
+  w = (s32[], f32[8,8]) while(a), condition=below, body=step
+  ROOT r = f32[8,8] get-tuple-element(w), index=1
+}}
+""")
+        return int(one.message.split()[0])
+
+    assert kernels(20, 5) - kernels(20, 4) == 20
+    assert kernels(30, 5) * 20 == kernels(20, 5) * 30

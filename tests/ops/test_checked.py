@@ -33,6 +33,7 @@ def test_what_is_there() -> None:
     (lambda: at_least(1, "the groups", 0), "the groups must be at least 1, not 0"),
     (lambda: table("the window", MOST, 2), f"the window would have more than {MOST:,} elements"),
     (lambda: table("the window", MOST + 1), f"the window would have more than {MOST:,} elements"),
+    (lambda: table("the window", 1 << 14, (1 << 14) + 1), "the window would have more than 268,435,456 elements"),
     (lambda: real("the limits", 1, math.inf), "the limits must be finite real numbers, not inf"),
     (lambda: real("the limits", 2j), "the limits must be finite real numbers, not 2j"),
     (lambda: real("the limits", 1, "a"), "the limits must be finite real numbers, not one that depends on data"),

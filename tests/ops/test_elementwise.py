@@ -12,6 +12,7 @@ from irscope.lower.build import KernelBuilder
 from irscope.lower.program import Launch, Program, Slot
 from irscope.ops import TypeFault, all_ops, get
 from irscope.ops.choice import DIRECTIONS
+from irscope.ops.numerics import common_shape
 
 Array = Any
 KINDS = ("pred", "s4", "u4", "s8", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2", "c64", "c128")
@@ -234,3 +235,14 @@ def test_faults_name_the_types(name: str, types: list[str], attrs: dict[str, Any
     with pytest.raises(TypeFault) as fault:
         node(name, [parsed(t) for t in types], attrs)
     assert all(word in fault.value.message for word in words), fault.value.message
+
+
+@pytest.mark.parametrize("shapes", [
+    [], [()], [(3,)], [(1,), (1,)], [(), (2, 3)], [(2, 3), ()], [(3,), (2, 1)], [(1, 3), (4, 2, 1)], [(1,), (5, 1, 1)], [(1, 0), (2, 1)], [(1,), (0,), ()],
+])
+def test_the_common_shape_of_arrays_is_the_one_that_numpy_broadcasts_to(shapes: list[tuple[int, ...]]) -> None:
+    assert common_shape(*(np.zeros(shape) for shape in shapes)) == np.broadcast_shapes(*shapes)
+
+
+def test_arrays_of_more_dimensions_than_numpy_broadcasts_have_a_common_shape() -> None:
+    assert common_shape(np.zeros(()), np.zeros((1,) * 32), np.zeros((2, *(1,) * 31))) == (2, *(1,) * 31)

@@ -3,13 +3,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from irscope.graph import TensorType
+from irscope.graph.dtypes import F32
+from irscope.ops.attrs import Literal
 from tests.ops.typed_nodes import node_of, verdict
 
 Row = tuple[str, str, str, dict[str, Any], list[str], str]
 """An operator, the types of its operands, its declared type, its attributes and computations; and the message, or another inferred type."""
 
+ONE_AND_HALF = Literal.of(np.asarray(1.5, np.float32), TensorType(F32, ()))
 LESS = "(f32[], f32[]) -> pred[] compare(a, b), direction=LT"
 
 CHOICES_AND_MAPS: list[Row] = [
@@ -158,6 +163,9 @@ LEAVES_AND_TUPLES: list[Row] = [
     ("parameter", "", "f32[2]", {"number": -1}, [], "parameters are numbered from 0, but %r has number -1"),
     ("parameter", "f32[]", "f32[2]", {"number": 0}, [], "parameter takes 0 operands, but has 1"),
     ("parameter", "", "f32[2]", {}, [], "parameter needs the attribute number"),
+    ("constant", "f32[]", "f32[]", {"literal": ONE_AND_HALF}, [], "constant takes 0 operands, but has 1"),
+    ("constant", "", "f32[]", {"literal": ONE_AND_HALF}, [], ""),
+    ("constant", "", "f32[]", {}, [], "constant needs the attribute literal"),
     ("iota", "", "s32[3]", {"iota_dimension": 0}, [], ""),
     ("iota", "", "u8[2,3]", {"iota_dimension": 1}, [], ""),
     ("iota", "", "s32[]", {"iota_dimension": 0}, [], "iota counts along a dimension, but its result is the scalar s32[]"),
@@ -181,6 +189,7 @@ LEAVES_AND_TUPLES: list[Row] = [
     ("tuple", "", "()", {}, [], ""),
     ("partition-id", "", "u32[]", {}, [], ""),
     ("replica-id", "", "u32[]", {}, [], ""),
+    ("partition-id", "f32[]", "u32[]", {}, [], "partition-id takes 0 operands, but has 1"),
     ("replica-id", "f32[]", "u32[]", {}, [], "replica-id takes 0 operands, but has 1"),
 ]
 

@@ -186,3 +186,13 @@ def test_attributes_of_the_wrong_kind_are_left_to_the_checker(line: str) -> None
     """The text claims a type, so that the rules look at the call."""
     module = irscope.load(f"def @main({X}) {{\n  %0 = {line} /* ty=Tensor[(2, 8), int8] */;\n  %0\n}}\n").module()
     assert shown(pass_named("simplify-algebra").run(module)) == [line.partition("(")[0]]
+
+
+@pytest.mark.parametrize("line", ["argmax(%1, axis=1)", "argmin(%1, axis=1)", "argsort(%1, axis=1)", 'cast(%1, dtype="int32")'])
+def test_values_of_an_unknown_type_keep_what_reads_them(line: str) -> None:
+    """The text claims the types of what is computed from them."""
+    for first in ("my.quantised(%x)", "(%x, %x)"):
+        for second, type in (("qnn.dequantize(%0, 2f, 3)", "float32"), ('cast(%0, dtype="int8")', "int8")):
+            module = irscope.load(f"def @main({X}) {{\n  %0 = {first};\n  %1 = {second} /* ty=Tensor[(2, 8), {type}] */;\n"
+                                  f"  {line} /* ty=Tensor[(2), int32] */\n}}\n").module()
+            assert shown(pass_named("simplify-algebra").run(module)) == shown(module)
