@@ -126,7 +126,7 @@ def test_a_state_of_64_kib_that_is_half_of_the_results(sizes: tuple[int, ...], o
 def test_every_parameter_gives_its_memory_to_one_result() -> None:
     lines = ["w = f32[128,128] parameter(0)", "n = f32[128,128] negate(w)", "a = f32[128,128] abs(w)"]
     (one,) = found("MEM002", entry(*lines, "t = (f32[128,128], f32[128,128]) tuple(n, a)"))
-    assert one.message.startswith("1 results have the type of a parameter (64 KiB)")
+    assert one.message.startswith("1 result has the type of a parameter (64 KiB)")
     assert found("MEM002", entry(*lines, "t = (f32[128,128], f32[128,128], f32[128,128]) tuple(n, a, a)")) == []
 
 
@@ -143,7 +143,7 @@ def test_nine_pieces_of_64_kib_in_all(pieces: int, columns: int, reported: bool)
     assert [f.message.startswith(f"{pieces} pieces (64") for f in found("FUS010", text)] == [True] * reported
 
 
-@pytest.mark.parametrize(("rank", "words"), [(7, ["7 axes; 1 values of this graph have more than 6"]), (6, [])])
+@pytest.mark.parametrize(("rank", "words"), [(7, ["7 axes; 1 value of this graph has more than 6"]), (6, [])])
 def test_seven_axes_are_many(rank: int, words: list[str]) -> None:
     sizes = [2] * rank
     assert [f.message for f in found("SHP003", entry(f"x = {shape(*sizes)} parameter(0)", f"y = {shape(*sizes)} negate(x)"))] == words
@@ -162,7 +162,14 @@ def test_a_captured_tensor_of_a_kib_and_of_a_mib(rows: float, severity: Severity
     assert [f.severity for f in found("MEM006", text, "torchscript")] == ([] if severity is None else [severity])
 
 
-@pytest.mark.parametrize(("rows", "columns", "reported"), [(512, 513, True), (512, 511, False)])
+def test_five_other_large_constants_are_named() -> None:
+    lines = [f"w{i} = {shape(512, 1024 if i == 2 else 512)} constant({{...}})" for i in range(8)]
+    kinds = ", ".join(shape(512, 1024 if i == 2 else 512) for i in range(8))
+    (one,) = found("MEM003", entry(*lines, f"t = ({kinds}) tuple({', '.join(f'w{i}' for i in range(8))})"))
+    assert [note.text for note in one.notes] == [f"%w{i} is another" for i in (0, 1, 3, 4, 5)]
+
+
+@pytest.mark.parametrize(("rows", "columns", "reported"), [(512, 512, True), (512, 511, False)])
 def test_a_constant_of_a_mib(rows: int, columns: int, reported: bool) -> None:
     text = entry(f"x = {shape(rows, columns)} parameter(0)", f"w = {shape(rows, columns)} constant({{...}})", f"d = {shape(rows, columns)} add(x, w)")
     assert len(found("MEM003", text)) == reported

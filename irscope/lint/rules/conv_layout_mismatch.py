@@ -180,7 +180,7 @@ def _moves(transpose: Node, axis: int) -> bool:
 def _transposed_later(context: Context, node: Node, graph: Graph) -> Node | None:
     """The transpose that reads the result, through elementwise operators on values with one user."""
     at = node
-    for _ in range(FAR):
+    for _ in range(FAR + 1):
         user = context.view.only_user(at, graph)
         if user is not None and user.op is hlo.transpose:
             return user if _moves(user, Convolution.of(node).dim_labels.out_feature) else None

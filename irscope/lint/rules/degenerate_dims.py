@@ -6,6 +6,7 @@ from irscope.analysis.values import dims
 from irscope.graph import Kind, Node
 from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity
 from irscope.ops import hlo
+from irscope.source.plural import plural
 
 HIGH_RANK = 6
 """Kernels with more loops than this are rarely written well."""
@@ -95,9 +96,10 @@ class DegenerateDims(Rule):
         for graph in context.view.array_graphs:
             crowded = [n for n, type in context.view.tensors(graph) if type.rank > HIGH_RANK and n.operands and n.op.kind is not Kind.TUPLE]
             if crowded:
+                which = plural(len(crowded), "value of this graph has", "values of this graph have")
                 yield self.finding(
                     context, crowded[0],
-                    f"{len(dims(crowded[0]))} axes; {len(crowded)} values of this graph have more than {HIGH_RANK}",
+                    f"{len(dims(crowded[0]))} axes; {which} more than {HIGH_RANK}",
                     help="merge axes that always go together",
                 )
 

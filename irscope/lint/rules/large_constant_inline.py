@@ -18,7 +18,7 @@ class LargeConstantInline(Rule):
     """A constant of more than 1 MiB is part of the graph.
 
     ## What it does
-    Finds constants whose values take more than 1 MiB, one finding per graph, at the largest. Does not report broadcasts of a small
+    Finds constants whose values take 1 MiB or more, one finding per graph, at the largest. Does not report broadcasts of a small
     constant, or the weights of a module that torch froze, where constants are intended. In TorchScript and Relay it is information: they
     keep the values outside the text, and constant weights can be folded.
 
@@ -112,5 +112,5 @@ class LargeConstantInline(Rule):
                 node = max(large, key=size)
                 more = f"; {len(large) - 1} more, {human_bytes(sum(map(size, large)))} in all" if len(large) > 1 else ""
                 said = f"{human_bytes(size(node))} of constants are part of the graph: {node.type}{more}"
-                notes = tuple(Note(f"%{n.name} is another", n.loc) for n in large[:LISTED] if n is not node)
+                notes = tuple(Note(f"%{n.name} is another", n.loc) for n in [n for n in large if n is not node][:LISTED])
                 yield self.finding(context, node, said, notes=notes, help="make it a parameter")

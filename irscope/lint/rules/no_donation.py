@@ -9,6 +9,7 @@ from irscope.graph import Node, TensorType, Type
 from irscope.lint import Context, Findings, Fixture, Note, Rule, Severity, human_bytes
 from irscope.ops import hlo
 from irscope.ops.module_attributes import HloModule
+from irscope.source.plural import plural
 
 WORTH_BYTES = 64 * 1024
 LISTED = 5
@@ -89,7 +90,7 @@ class NoDonation(Rule):
             return
         yield self.finding(
             context, main.root,
-            f"{len(pairs)} results have the type of a parameter ({human_bytes(shared)}), and none aliases it",
+            f"{plural(len(pairs), 'result has', 'results have')} the type of a parameter ({human_bytes(shared)}), and none aliases it",
             notes=tuple(Note(f"%{n.name} is {n.type}", n.loc) for n in pairs[:LISTED] if n is not main.root),
             help="donate the parameters that are not used after the call: jax.jit(step, donate_argnums=...)",
         )

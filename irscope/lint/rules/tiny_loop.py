@@ -14,7 +14,7 @@ LOOPS = (hlo.while_, torch.LOOP)
 FEW = range(2, 9)
 """The trips of a loop that is worth unrolling. A loop of one trip is reported by SHP004."""
 SMALL = 32
-"""The largest number of operators of a body that can be written out eight times."""
+"""The largest number of operators of a body and condition that can be written out eight times."""
 SMALL_BYTES = 64 * 1024
 """The largest value of such a body: it stays in the nearest cache, so that starting kernels is what counts."""
 
@@ -61,8 +61,8 @@ class TinyLoop(Rule):
     """A loop of a few trips has a small body.
 
     ## What it does
-    Finds loops of two to eight trips whose body has at most 32 operators, on floats of at most 64 KiB, without side effects or
-    communication. It claims no time: that depends on how the compiler runs loops.
+    Finds loops of two to eight trips whose body and condition have at most 32 operators, on floats of at most 64 KiB, without side
+    effects or communication. It claims no time: that depends on how the compiler runs loops.
 
     ## Why is this bad?
     Nothing fuses across the trips, and each one starts its kernels again and tests the condition.

@@ -19,8 +19,8 @@ class UnrolledLoop(Rule):
     """Eight or more equal sequences of operations follow each other.
 
     ## What it does
-    Compares operators, types and attributes along the text, and finds sequences that repeat eight times or more; parameters and constants
-    do not count.
+    Compares operators, types and attributes along the text, and finds sequences of two or more operators that repeat eight times or more,
+    64 operators in all; parameters and constants do not count.
 
     ## Why is this bad?
     The graph is that many times larger: tracing, compiling and every dump take longer. A loop has one body.
