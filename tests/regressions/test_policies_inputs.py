@@ -5,6 +5,8 @@ import pytest
 
 import irscope
 from irscope.fusion.inductor.policy import POLICY
+from irscope.fusion.inductor.reasons import verdicts
+from irscope.fusion.inductor.report import Report
 from irscope.fusion.irscope import POLICY as IRSCOPE
 from irscope.fusion.logs.verdicts import read_log, verdicts_by_log
 from irscope.fusion.logs.xla_dump import TOKEN
@@ -113,3 +115,17 @@ def test_a_wide_kernel_knows_the_positions_of_its_operands_while_it_changes() ->
         kept = one.positions()
         one.places = None
         assert kept == one.positions()
+
+
+def test_the_pieces_of_a_concatenation_are_judged_in_linear_time() -> None:
+    """Each piece is a kernel; the edge to each searched those of all pieces for the one that reads it."""
+    def work(pieces: int) -> int:
+        lines = "\n".join(f" m{i} = f32[8] tanh(p)" for i in range(pieces))
+        operands = ", ".join(f"m{i}" for i in range(pieces))
+        prepared = POLICY.prepared(graph_of(f" p = f32[8] parameter(0)\n{lines}\n"
+                                            f" r = f32[{8 * pieces}] concatenate({operands}), dimensions={{0}}\n"
+                                            f" s = f32[{8 * pieces}] concatenate({operands}), dimensions={{0}}\n"
+                                            f" ROOT t = f32[{16 * pieces}] concatenate(r, s), dimensions={{0}}"))
+        return calls_in(list, verdicts(Report(*prepared)))
+
+    assert work(100) < 2.3 * work(50)
