@@ -5,9 +5,15 @@ import pytest
 
 import irscope
 from irscope.fusion.inductor.policy import POLICY
+from irscope.fusion.inductor.reasons import verdicts
+from irscope.fusion.inductor.report import Report
 from irscope.fusion.irscope import POLICY as IRSCOPE
 from irscope.fusion.logs.verdicts import read_log, verdicts_by_log
 from irscope.fusion.logs.xla_dump import TOKEN
+from irscope.fusion.xla.gpu import run
+from irscope.fusion.xla.gpu_cost import CostModel
+from irscope.fusion.xla.gpu_device import DEVICES
+from irscope.fusion.xla.instructions import Computation
 from irscope.graph import Graph
 from irscope.source import UserError
 from tests.effort import calls_in
@@ -79,3 +85,47 @@ def test_a_kernel_with_hundreds_of_transposes_is_planned_in_linear_time() -> Non
         return calls_in(IRSCOPE.plan, graph_of(text))
 
     assert calls(280) < 2.5 * calls(140)
+
+
+def joined(pieces: int) -> Computation:
+    """A concatenation of many small results that are computed from one parameter."""
+    lines = "\n".join(f" m{i} = f32[8] tanh(p)" for i in range(pieces))
+    operands = ", ".join(f"m{i}" for i in range(pieces))
+    return Computation.of(graph_of(f" p = f32[8] parameter(0)\n{lines}\n"
+                                   f" ROOT r = f32[{8 * pieces}] concatenate({operands}), dimensions={{0}}"))
+
+
+def test_the_gain_of_a_producer_of_a_wide_kernel_does_not_sum_all_its_reads() -> None:
+    """Each of the pieces of a concatenation is timed again after each fusion."""
+    def work(pieces: int) -> int:
+        computation, cost = joined(pieces), CostModel(DEVICES["h100"])
+        first, second = [i for i in computation.instructions if i.op.name == "tanh"][:2]
+        cost.gain(first)
+        return calls_in(cost.gain, second)
+
+    assert work(400) == work(100)
+
+
+def test_a_wide_kernel_knows_the_positions_of_its_operands_while_it_changes() -> None:
+    computation = joined(80)
+    run(computation, DEVICES["h100"])
+    kernel = computation.root
+    assert kernel.body is not None and len(kernel.operands) == 1
+    for one in (kernel, *kernel.body.instructions):
+        kept = one.positions()
+        one.places = None
+        assert kept == one.positions()
+
+
+def test_the_pieces_of_a_concatenation_are_judged_in_linear_time() -> None:
+    """Each piece is a kernel; the edge to each searched those of all pieces for the one that reads it."""
+    def work(pieces: int) -> int:
+        lines = "\n".join(f" m{i} = f32[8] tanh(p)" for i in range(pieces))
+        operands = ", ".join(f"m{i}" for i in range(pieces))
+        prepared = POLICY.prepared(graph_of(f" p = f32[8] parameter(0)\n{lines}\n"
+                                            f" r = f32[{8 * pieces}] concatenate({operands}), dimensions={{0}}\n"
+                                            f" s = f32[{8 * pieces}] concatenate({operands}), dimensions={{0}}\n"
+                                            f" ROOT t = f32[{16 * pieces}] concatenate(r, s), dimensions={{0}}"))
+        return calls_in(list, verdicts(Report(*prepared)))
+
+    assert work(100) < 2.3 * work(50)

@@ -72,7 +72,8 @@ def _edges(report: Report) -> Iterator[tuple[Node, Node]]:
 
 def _judge(report: Report, producer: Node, consumer: Node) -> tuple[str, Reason | None]:
     mine, theirs = report.kernels_of[consumer], report.kernels_of[producer]
-    together = [kernel for kernel in mine if kernel in theirs and not is_place(kernel)]
+    few, many = sorted((mine, theirs), key=len)  # both in the order in which the kernels run
+    together = [kernel for kernel in few if kernel in many and not is_place(kernel)]
     if together:
         buffer = report.stored.get(producer)
         alone = len(theirs) == 1 and (buffer is None or not report.leaves(buffer, together[0]))
@@ -108,10 +109,8 @@ def _stored(report: Report, node: Node) -> Buffer | None:
 
 def _reading(report: Report, producer: Node, consumer: Node) -> Buffer | None:
     """The first buffer that computes the consumer and reads the producer."""
-    held = _stored(report, producer)
-    found = [b for kernel in report.kernels_of.get(consumer, ()) for b in kernel.buffers if consumer in b.members]
-    reading = [b for b in found if held is not None and (any(load is held for load, _ in b.expression.loads) or held in b.reads)]
-    return next(iter(reading or found), None)
+    reading = report.reading[consumer]
+    return reading.get(_stored(report, producer)) or reading.get(None)
 
 
 def _call(report: Report, node: Node) -> Reason:

@@ -9,6 +9,7 @@ from irscope.fusion.inductor.scheduler import Scheduler
 from irscope.fusion.inductor.state import State
 from irscope.fusion.inductor.training import saved_inputs
 from irscope.fusion.inductor.values import Buffer
+from irscope.fusion.memo import Memo
 from irscope.fusion.plan import Call, Group, inputs_of
 from irscope.fusion.views import VIEWS
 from irscope.graph import Node
@@ -21,7 +22,8 @@ MOST_ARGUMENTS = 500
 class Report:
     """The kernels of one graph in the order in which they run, and the nodes that each computes. ``kernels_of``: for each node its kernels.
 
-    A kernel of the scheduler is one loop nest, or a library call; ``calls`` are those of the compiled program.
+    A kernel of the scheduler is one loop nest, or a library call; ``calls`` are those of the compiled program. ``reading`` has for each
+    node the buffers that compute it: for each buffer, the first of them that reads it, and for None the first of all.
     """
 
     def __init__(self, program: Program, state: State, scheduler: Scheduler) -> None:
@@ -30,13 +32,14 @@ class Report:
         self.members: dict[Kernel, list[Node]] = {}
         self._views: dict[Node, list[Node]] = {}
         self._inputs: dict[Node, list[Node]] = {}
-        self.kernels_of: dict[Node, list[Kernel]] = {}
+        self.kernels_of: dict[Node, dict[Kernel, None]] = {}
+        self.reading = Memo(self._readers_of)
         self.order = in_memory_order(scheduler.kernels, scheduler.buffers, state.results, saved_inputs(program.graph))
         for kernel in self.order:
             nodes = self._nodes(kernel)
             self.members[kernel] = nodes
             for node in nodes:
-                self.kernels_of.setdefault(node, []).append(kernel)
+                self.kernels_of.setdefault(node, {})[kernel] = None
         self.stored = {buffer.node: buffer for buffer in state.buffers if buffer.name in scheduler.home}
         self.readers = scheduler.read_by()
         self.results = set(state.results)
@@ -44,6 +47,13 @@ class Report:
     def _nodes(self, kernel: Kernel) -> list[Node]:
         """The nodes that a kernel computes, and the views through which it reads, in definition order."""
         return sorted(closure((node for buffer in kernel.buffers for node in buffer.members), self._views_of), key=lambda n: n.index)
+
+    def _readers_of(self, node: Node) -> dict[Buffer | None, Buffer]:
+        found: dict[Buffer | None, Buffer] = {}
+        for buffer in (b for kernel in self.kernels_of.get(node, ()) for b in kernel.buffers if node in b.members):
+            for read in (None, *(load for load, _ in buffer.expression.loads), *buffer.reads):
+                found.setdefault(read, buffer)
+        return found
 
     def _views_of(self, node: Node) -> list[Node]:
         """The operands of a node that are views; those of a concatenation are asked for by each kernel that writes a part of it."""

@@ -56,6 +56,7 @@ class CostModel(CostAnalysis):
         self._runs: dict[Instruction, Run] = {}
         self._reads: dict[tuple[float, float, int, int], float] = {}
         self._sums: dict[Instruction, Sums] = {}
+        self._whole: dict[Instruction, dict[tuple[int, bool], float]] = {}
 
     def forget(self, instruction: Instruction) -> None:
         """Invalidate what is cached of an instruction that changes or is removed."""
@@ -63,6 +64,7 @@ class CostModel(CostAnalysis):
         self.tiles.forget(instruction)
         self._runs.pop(instruction, None)
         self._sums.pop(instruction, None)
+        self._whole.pop(instruction, None)
         for operand in instruction.operands:
             if operand in self._sums:
                 self._sums[operand].drop(instruction)
@@ -121,26 +123,29 @@ class CostModel(CostAnalysis):
             return tiled.time
         mine, theirs = self.run(producer), self.run(consumer)
         a, b = self.facts(producer), self.facts(consumer)
-        number = consumer.operands.index(producer)
+        places = consumer.positions()
+        number = places[producer][0]
         used = b.used[number]
         kind = kind_of(consumer, producer)
         blocks, threads = self._launch(producer, consumer, kind)
         # The model assumes that a user that reads a value twice, as in x * x, computes it twice but reads its operands once.
-        times = used if consumer.body is not None else sum(b.used[i] for i, o in enumerate(consumer.operands) if o is producer)
+        times = used if consumer.body is not None else sum(b.used[i] for i in places[producer])
         compute = self._compute(mine.flops * times + theirs.flops, blocks, threads)
         coalesced = reads_coalesced(kind, producer, consumer)
-        read = 0.0
-        # The first position of each operand: searching for each would take their number squared.
-        of_a = {operand: i for i, operand in reversed(list(enumerate(producer.operands)))}
-        of_b = {operand: i for i, operand in reversed(list(enumerate(consumer.operands)))}
-        for operand in dict.fromkeys((*producer.operands, *(o for o in consumer.operands if o is not producer))):
+        # What the consumer reads, without the producer and with the producer's operands. Times are whole quarters of a nanosecond, so that
+        # the difference is exact; a sum over all operands for each producer of a wide kernel would take their number squared.
+        read = self._read_once(consumer, blocks, coalesced)
+        if producer.is_array:
+            read -= self._read(producer, b.read[number], blocks, coalesced)
+        for operand, numbers in producer.positions().items():
             if not operand.is_array:
                 continue
-            ours = a.read[of_a[operand]] if operand in of_a else 0.0
-            other = b.read[of_b[operand]] if operand in of_b else 0.0
-            common = 0.0
-            if ours and other:
-                common = operand.size * self._common(producer, consumer, operand, number)
+            ours, other, common = a.read[numbers[0]], 0.0, 0.0
+            if operand in places:
+                other = b.read[places[operand][0]]
+                read -= self._read(operand, other, blocks, coalesced)
+                if ours and other:
+                    common = operand.size * self._common(producer, consumer, operand, number)
             read += self._read(operand, round(ours * used) + other - round(common), blocks, coalesced)
         return self._combined(compute, read + theirs.write + more)
 
@@ -149,7 +154,7 @@ class CostModel(CostAnalysis):
         if producer.body is not None:
             facts = self.facts(producer)
             assert facts.share is not None
-            roots = facts.roots[producer.operands.index(operand)]
+            roots = facts.roots[producer.positions()[operand][0]]
             if sum(facts.share[r] for r in roots if r is producer.body.root) != 1.0:
                 return 0.0
         elif not producer.is_elementwise:
@@ -158,11 +163,20 @@ class CostModel(CostAnalysis):
             return 1.0 if consumer.is_elementwise else 0.0
         facts = self.facts(consumer)
         assert facts.share is not None
-        both = facts.roots[number] & facts.roots[consumer.operands.index(operand)]
+        both = facts.roots[number] & facts.roots[consumer.positions()[operand][0]]
         return sum(facts.share[r] for r in both)
 
     def _launch(self, producer: Instruction | None, consumer: Instruction, kind: KernelEmitter) -> tuple[int, int]:
         return launch(self.device, producer, consumer, kind)
+
+    def _read_once(self, kernel: Instruction, blocks: int, coalesced: bool) -> float:
+        """Nanoseconds to read each operand of a kernel, an operand that it has twice as at its first position."""
+        known = self._whole.setdefault(kernel, {})
+        if (blocks, coalesced) not in known:
+            read = self.facts(kernel).read
+            known[blocks, coalesced] = sum(self._read(operand, read[numbers[0]], blocks, coalesced)
+                                           for operand, numbers in kernel.positions().items() if operand.is_array)
+        return known[blocks, coalesced]
 
     def _read(self, operand: Instruction, total: float, blocks: int, coalesced: bool) -> float:
         line = 0 if coalesced or not isinstance(operand.type, TensorType) else max(1, operand.type.dtype.bits // 8)

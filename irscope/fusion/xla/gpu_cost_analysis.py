@@ -134,7 +134,7 @@ class CostAnalysis:
     def too_large(self, producer: Instruction, consumer: Instruction) -> str:
         """Why the code of both would be too large, in numbers; empty if it would not be."""
         a, b = self.facts(producer), self.facts(consumer)
-        times = b.emitted[consumer.operands.index(producer)] if consumer.body is not None else 1.0
+        times = b.emitted[consumer.positions()[producer][0]] if consumer.body is not None else 1.0
         code = a.code * times + b.code
         return f"{code:.0f} instructions of IR > {MAX_IR}" if code > MAX_IR else ""
 

@@ -130,11 +130,13 @@ def budget_refusal(producer: Instruction, consumer: Instruction, device: Device,
     outputs = _buffers(producer) + _buffers(consumer)
     if len(producer.operands) + len(consumer.operands) - 1 + outputs <= MAX_BUFFERS:
         return None
-    operands = {*producer.operands, *consumer.operands} - {producer, consumer}
-    if into and len(operands) <= len(consumer.operands):
+    mine, theirs = producer.positions(), consumer.positions()
+    # A set of all operands for each producer of a wide kernel would take their number squared.
+    operands = len(theirs) - (producer in theirs) + sum(o not in theirs and o is not consumer for o in mine)
+    if into and operands <= len(consumer.operands):
         return None
-    if len(operands) + outputs > MAX_BUFFERS:
-        return Refusal(BUFFERS, f"{len(operands) + outputs} > {MAX_BUFFERS}")
+    if operands + outputs > MAX_BUFFERS:
+        return Refusal(BUFFERS, f"{operands + outputs} > {MAX_BUFFERS}")
     return None
 
 

@@ -22,7 +22,7 @@ from irscope.source import UserError
 NO_ATTRS: Mapping[str, Any] = {}
 _new = object.__new__
 MANY = 64
-"""The number of operands from which on an instruction keeps a map of their positions."""
+"""The number of operands from which on an instruction keeps the map of their positions when one is replaced."""
 
 
 class Instruction(rewriter.RewrittenNode):
@@ -30,7 +30,7 @@ class Instruction(rewriter.RewrittenNode):
 
     ``absorbed`` are the fusions of the text that were merged into it; ``tile`` and ``warps`` are the launch of a Triton kernel;
     ``traits`` is what a policy caches of it until it changes. In a fusion that a pass made, ``inside`` maps each operand to its parameter
-    in the body, and ``outside`` the parameter to the operand.
+    in the body, and ``outside`` the parameter to the operand. ``places`` is what :meth:`positions` caches.
     """
 
     __slots__ = ("absorbed", "body", "effect", "elements", "inside", "kind", "minor", "node", "order", "outside", "places",
@@ -148,28 +148,39 @@ class Instruction(rewriter.RewrittenNode):
             self.effect = is_effect(self.op, self) or any(graph_has_side_effect(g) for g in self.bodies)
         return self.effect
 
+    def set_operand(self, number: int, new: Self) -> None:
+        """Read ``new`` as operand ``number``."""
+        super().set_operand(number, new)
+        self.places = None
+
     def replace_operand(self, old: Self, new: Self) -> None:
         """Replace the operand ``old`` by ``new`` wherever it is read; the parameters of a fusion follow."""
-        if self.body is None and len(self.operands) > MANY:
+        if len(self.operands) > MANY:
             self._replace_in_many(old, new)
             old.users.discard(self)
             new.users.add(self)
         else:
             super().replace_operand(old, new)
+            self.places = None
         if self.inside is not None:
             parameter = self.inside[new] = self.inside.pop(old)
             parameter.outside = new
 
     def _replace_in_many(self, old: Self, new: Self) -> None:
         """The same for the root tuple of a program with thousands of results: it keeps the positions of each operand."""
+        places = self.positions()
+        numbers = places.pop(old, [])
+        for number in numbers:
+            self.operands[number] = new
+        places[new] = sorted((*places.get(new, ()), *numbers))
+
+    def positions(self) -> dict[Instruction, list[int]]:
+        """The positions of each operand in ascending order. Searching for each operand of a wide kernel would take their number squared."""
         if self.places is None:
             self.places = {}
             for number, operand in enumerate(self.operands):
                 self.places.setdefault(operand, []).append(number)
-        numbers = self.places.pop(old)
-        for number in numbers:
-            self.operands[number] = new
-        self.places.setdefault(new, []).extend(numbers)
+        return self.places
 
     def same_dims_and_layout(self, other: Instruction) -> bool:
         """``Shape::Equal().IgnoreElementType()``."""
@@ -345,6 +356,7 @@ def parameter_of(fusion: Instruction, operand: Instruction) -> Instruction:
     body.params.append(parameter)
     body.instructions[parameter] = None
     fusion.operands.append(operand)
+    fusion.places = None
     operand.users.add(fusion)
     if inside is not None:
         inside[operand] = parameter
@@ -362,6 +374,7 @@ def take_parameter(fusion: Instruction, operand: Instruction) -> Instruction | N
     parameter = body.params.pop(number)
     body.instructions.pop(parameter)
     del fusion.operands[number]
+    fusion.places = None
     operand.users.discard(fusion)
     if inside is not None:
         del inside[operand]
@@ -382,7 +395,7 @@ def fuse_into(fusion: Instruction, source: Instruction) -> Instruction:
     else:
         # Users of the parameter read the copy instead: nothing else changes.
         copy.op, copy.node, copy.attrs, copy.bodies = source.op, source.node, source.attrs, source.bodies
-        copy.body, copy.kind, copy.outside, copy.operands = source.body, source.kind, None, []
+        copy.body, copy.kind, copy.outside, copy.operands, copy.places = source.body, source.kind, None, [], None
     body.instructions[copy] = None
     for operand in source.operands:
         parameter = parameter_of(fusion, operand)

@@ -100,6 +100,7 @@ def _move_body(fusion: Instruction, producer: Instruction) -> Instruction:
         number = fusion.operands.index(outer) if outer in fusion.operands else len(fusion.operands)
         if number == len(fusion.operands):
             fusion.operands.append(outer)
+            fusion.places = None
             outer.users.add(fusion)
             body.params.append(inner)
         else:
