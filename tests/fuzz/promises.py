@@ -26,21 +26,34 @@ def broken_promise(entry: Entry, status: int | None, out: str, err: str, folder:
     findings = format == "gitlab" and '"check_name"' in out + _written(entry, folder)
     if status == 2 and not findings and not re.search(r"rror|not ok|fault|no such file", err + out + _written(entry, folder)):
         return f"no word of an error {kind(entry)}"
-    for text in (out if not _outputs(entry) else "", *(_text(folder / name) for name in _outputs(entry))):
+    for text in (out if not _outputs(entry, folder) else "", *(_text(folder / name) for name in _outputs(entry, folder))):
         if text.strip() and (fault := _malformed(format, text)):
             return f"malformed {format} {kind(entry)}: {fault}"
     return ""
 
 
 def _written(entry: Entry, folder: Path) -> str:
-    return "".join(_text(folder / name) for name in _outputs(entry))
+    return "".join(_text(folder / name) for name in _outputs(entry, folder))
 
 
-def _outputs(entry: Entry) -> list[str]:
-    """The files that the command line has its output written to; inputs are refused."""
+def _named(entry: Entry) -> list[str]:
+    """The files that the command line names for its output."""
     named = [entry.args[i + 1] for i, word in enumerate(entry.args[:-1]) if word in ("-o", "--output")]
     named += [word.partition("=")[2] if word[1] == "-" else word[2:] for word in entry.args if word.startswith(("-o", "--output=")) and word != "-o"]
-    return [name for name in named if name not in ("-", "", *entry.files)]
+    return [name for name in named if name not in ("-", "")]
+
+
+def _outputs(entry: Entry, folder: Path) -> list[str]:
+    """Those that the output was written to: inputs are refused, but a file of the entry may be none of the command's."""
+    return [name for name in _named(entry) if name not in entry.files or _bytes(folder / name) != entry.files[name]]
+
+
+def _bytes(path: Path) -> bytes:
+    """The content of a file; nothing where it is none."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except (OSError, ValueError):
+        return b""
 
 
 def _text(path: Path) -> str:
@@ -59,7 +72,7 @@ def _format(entry: Entry) -> str:
     named = [args[i + 1] for i, word in enumerate(args[:-1]) if word == "--format"]
     if named:
         return named[-1]
-    suffixes = [name.rpartition(".")[2] for name in _outputs(entry)]
+    suffixes = [name.rpartition(".")[2] for name in _named(entry) if name not in entry.files]
     return suffixes[-1] if suffixes and entry.args[0] == "show" else ""
 
 

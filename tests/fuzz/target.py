@@ -224,6 +224,8 @@ def _is_read(entry: Entry, name: str) -> bool:
     reports = any(args[i - 1] in WRITERS - {"--write-baseline"} for i, word in enumerate(args) if word == name)
     settings = name == "irscope.toml" and args[0] in ("lint", "check")
     skipped = "." in args and format_of(entry) == "none"  # a folder's file that is no dump: an earlier report, say
+    if args[0] == "check" and not re.search(rb"a\.txt|\*", entry.files.get("irscope.toml", b"")):
+        skipped = True  # the settings name the models
     return (name == "a.txt" and not skipped) or settings or any(reports or args[i - 1] != "--baseline" for i in given)
 
 

@@ -169,6 +169,12 @@ def test_words_behind_two_dashes_are_no_options(tmp_path: Path) -> None:
     assert broken_promise(entry, 2, "error: no such file", "", tmp_path) == ""
 
 
+def test_a_report_over_a_file_that_is_no_input_is_read(tmp_path: Path) -> None:
+    entry = Entry(("lint", "a.txt", "-o", "m.toml"), {"a.txt": b"HloModule m\nENTRY e {\n", "m.toml": b"# a table of a machine\n"})
+    outcome = run_entry(entry, tmp_path)
+    assert (outcome.status, outcome.defect) == (2, "")
+
+
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_promise_is_a_defect(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, more, defect = BROKEN[what]
