@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.fusion.dimensions import is_sorted, without
 from irscope.fusion.xla.effects import graph_has_side_effect
-from irscope.fusion.xla.instructions import check
+from irscope.fusion.xla.nodes import check
 from irscope.fusion.xla.releases import GPU_REWRITING
 from irscope.graph import DTYPES, NO_ATTRS, Graph, Op, TensorType, TupleType, Type
 from irscope.graph.rewriter import Rewriter, RewrittenNode

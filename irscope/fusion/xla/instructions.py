@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, Self
 
-from irscope.formats.hlo.assembly import SPOILT
 from irscope.fusion.xla.effects import graph_has_side_effect, is_effect
+from irscope.fusion.xla.nodes import check, has_body
 from irscope.fusion.xla.opcodes import ALWAYS_FUSIBLE, ELEMENTWISE, NEVER_FUSIBLE
-from irscope.graph import UNKNOWN, Graph, Node, Op, TensorType, Type, rewriter
+from irscope.graph import Graph, Node, Op, TensorType, Type, rewriter
 from irscope.graph.users import Users
 from irscope.graph.walk import post_order
 from irscope.ops import hlo
@@ -310,25 +310,6 @@ class Computation(rewriter.Rewriter[Instruction]):
 
 MOST_COPIED = 50_000
 """Instructions of bodies that several fusions share and that are copied for each: fusions within fusions may double them at each level."""
-NEEDED = {"reduce": "dimensions", "concatenate": "dimensions", "transpose": "dimensions", "reduce-window": "window", "slice": "slice"}
-"""Attributes that every analysis of an instruction needs."""
-
-
-def check(node: Node) -> None:
-    """Raise UserError if the text elides something that fusion of a node depends on."""
-    op = node.op.name.removesuffix(SPOILT)
-    missing = NEEDED.get(op)
-    if missing is not None and missing not in node.attrs:
-        raise UserError(f"the text leaves out {missing} of %{node.name}, a {op}: its fusion cannot be judged",
-                        "print the module with its attributes")
-    if node.type is UNKNOWN:
-        raise UserError(f"the text leaves out the type of %{node.name}: its fusion cannot be judged", "print the module with result shapes")
-
-
-def has_body(node: Node) -> bool:
-    """Whether a node is a fusion whose computation the text has, with a parameter for each operand."""
-    return node.op is hlo.fusion and bool(node.bodies) and node.bodies[0].root is not None \
-        and len(node.bodies[0].params) == len(node.operands)
 
 
 def copy_into(fusion: Instruction, producer: Instruction) -> list[Instruction]:

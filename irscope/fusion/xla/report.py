@@ -4,7 +4,8 @@ from __future__ import annotations
 from irscope.fusion.plan import UNREPORTED, EdgeVerdict, Group, Plan, inputs_of
 from irscope.fusion.xla.cpu import Outcome
 from irscope.fusion.xla.horizontal_loops import sliced_out
-from irscope.fusion.xla.instructions import Computation, Instruction, has_body
+from irscope.fusion.xla.instructions import Computation, Instruction
+from irscope.fusion.xla.nodes import has_body
 from irscope.fusion.xla.refusal import Refusal
 from irscope.graph import Graph, Node
 from irscope.ops import hlo
