@@ -160,56 +160,56 @@ def solved(program: TorchProgram, node: Node, name: str, values: Sequence[object
     """The shape of operand ``place``; None where nothing determines it."""
     plain = name.rstrip("_") if name.startswith("aten::") and not name.endswith("__") else name
     rule = RULES.get(plain)
-    asked = ShapeRequest(program, values, place, _shape(values[0] if values else None), _declared(node))
+    query = ShapeRequest(program, values, place, _shape(values[0] if values else None), _declared(node))
     if rule is not None:
-        return rule(asked)
+        return rule(query)
     if plain in SAME and place == 0:
-        return asked.result
-    return _beside(asked) if plain in ELEMENTWISE else None
+        return query.result
+    return _beside(query) if plain in ELEMENTWISE else None
 
 
-def _linear(asked: ShapeRequest) -> Shape | None:
-    x, result, bias, matrix = asked.x, asked.result, _shape(asked.values[2]), _shape(asked.values[1])
+def _linear(query: ShapeRequest) -> Shape | None:
+    x, result, bias, matrix = query.x, query.result, _shape(query.values[2]), _shape(query.values[1])
     out = result[-1] if result else bias[0] if bias else matrix[0] if matrix else None
-    if out is None or (asked.place == 1 and not x):
+    if out is None or (query.place == 1 and not x):
         return None
-    return (out, x[-1]) if asked.place == 1 and x else (out,)
+    return (out, x[-1]) if query.place == 1 and x else (out,)
 
 
-def _product(asked: ShapeRequest) -> Shape | None:
+def _product(query: ShapeRequest) -> Shape | None:
     """``matmul(x, w)`` and ``addmm(b, x, w)``: the matrix on the right."""
-    place, result = asked.place, asked.result
-    left = _shape(asked.values[place - 1]) if place else None
+    place, result = query.place, query.result
+    left = _shape(query.values[place - 1]) if place else None
     if not left or not result:
-        return (result[-1],) if result and place == 0 and len(asked.values) > 2 else None
+        return (result[-1],) if result and place == 0 and len(query.values) > 2 else None
     return (left[-1], result[-1])
 
 
-def _embedding(asked: ShapeRequest) -> Shape | None:
+def _embedding(query: ShapeRequest) -> Shape | None:
     """As many rows as the indices need."""
-    if asked.place or not asked.result or not isinstance(asked.values[1], Tensor):
+    if query.place or not query.result or not isinstance(query.values[1], Tensor):
         return None
-    t = asked.program.t
+    t = query.program.t
     try:
-        indices = asked.values[1].get()
+        indices = query.values[1].get()
         rows = max(0, t.size_from_data(t.plus(t.max(indices, list(range(t.rank(indices)))), 1)))
     except TypeFault:
         rows = ROWS
-    return (rows, asked.result[-1])
+    return (rows, query.result[-1])
 
 
-def _indexed(asked: ShapeRequest) -> Shape | None:
+def _indexed(query: ShapeRequest) -> Shape | None:
     """A table read by one tensor of indices."""
-    values, result = asked.values, asked.result
-    if asked.place or not result or not isinstance(values[1], list) or len(values[1]) != 1 or not isinstance(values[1][0], Tensor):
+    values, result = query.values, query.result
+    if query.place or not result or not isinstance(values[1], list) or len(values[1]) != 1 or not isinstance(values[1][0], Tensor):
         return None
-    rows = _embedding(replace(asked, values=[None, values[1][0]]))
-    return (rows[0], *result[asked.program.t.rank(values[1][0].get()):]) if rows else None
+    rows = _embedding(replace(query, values=[None, values[1][0]]))
+    return (rows[0], *result[query.program.t.rank(values[1][0].get()):]) if rows else None
 
 
-def _convolution(asked: ShapeRequest) -> Shape | None:
+def _convolution(query: ShapeRequest) -> Shape | None:
     """Channels from the operands, the kernel from the sizes of image and result; where several fit, the one that keeps the size."""
-    values, place, x, result = asked.values, asked.place, asked.x, asked.result
+    values, place, x, result = query.values, query.place, query.x, query.result
     transposed = bool(values[6]) if len(values) > 8 else False
     groups = values[8] if len(values) > 8 else values[6] if len(values) > 6 else 1
     stride, padding, dilation = (v if isinstance(v, list) else [v] for v in values[3:6])
@@ -256,36 +256,36 @@ def _likely(fits: Sequence[int], size: int, stride: int, padding: int, dilation:
     return (same or [k for k in fits if k % 2] or list(fits))[0]
 
 
-def _beside(asked: ShapeRequest) -> Shape | None:
+def _beside(query: ShapeRequest) -> Shape | None:
     """A vector along the last dimension, which fits any operand; without another operand, the shape of the result."""
-    result = asked.result
-    other = next((s for i, v in enumerate(asked.values) if i != asked.place and (s := _shape(v)) is not None), None)
+    result = query.result
+    other = next((s for i, v in enumerate(query.values) if i != query.place and (s := _shape(v)) is not None), None)
     if other is None or not other:
         return result
     return other[-1:] if result is None or result == other else result
 
 
-def _expanded(asked: ShapeRequest) -> Shape | None:
+def _expanded(query: ShapeRequest) -> Shape | None:
     """Sizes of -1 are those of the weight; an explicit size broadcasts one element."""
-    sizes, result = asked.values[1], asked.result
-    if asked.place or not result or not isinstance(sizes, list) or len(sizes) != len(result):
+    sizes, result = query.values[1], query.result
+    if query.place or not result or not isinstance(sizes, list) or len(sizes) != len(result):
         return None
     return tuple(n if s == -1 else 1 for s, n in zip(sizes, result, strict=True))
 
 
-def _grown(asked: ShapeRequest) -> Shape | None:
+def _grown(query: ShapeRequest) -> Shape | None:
     """Before ``unsqueeze``."""
-    if not asked.result:
+    if not query.result:
         return None
-    d = asked.values[1] % len(asked.result)
-    return (*asked.result[:d], *asked.result[d + 1:])
+    d = query.values[1] % len(query.result)
+    return (*query.result[:d], *query.result[d + 1:])
 
 
-def _swapped(asked: ShapeRequest) -> Shape | None:
-    if not asked.result:
+def _swapped(query: ShapeRequest) -> Shape | None:
+    if not query.result:
         return None
-    shape, rank = list(asked.result), len(asked.result)
-    a, b = asked.values[1:3]
+    shape, rank = list(query.result), len(query.result)
+    a, b = query.values[1:3]
     if not all(isinstance(d, int) and -rank <= d < rank for d in (a, b)):
         return None
     shape[a], shape[b] = shape[b], shape[a]
@@ -324,14 +324,14 @@ RULES: dict[str, Rule] = {
     "aten::_convolution": _convolution, "aten::convolution": _convolution, "aten::_convolution_mode": _convolution,
     "aten::conv1d": _convolution, "aten::conv2d": _convolution, "aten::conv3d": _convolution, "aten::expand": _expanded,
     "aten::index": _indexed, "aten::unsqueeze": _grown, "aten::transpose": _swapped,
-    "aten::t": lambda asked: tuple(reversed(asked.result)) if asked.result else None,
-    "aten::outer": lambda asked: (asked.result[asked.place],) if asked.result and len(asked.result) == 2 else None,
-    "aten::prelu": lambda asked: (1,) if asked.place == 1 else None,
-    "aten::group_norm": lambda asked: (asked.x[1],) if asked.x and len(asked.x) > 1 and asked.place > 1 else None,
-    **dict.fromkeys(("aten::batch_norm", "aten::instance_norm"), lambda asked: (asked.x[1],) if asked.x and len(asked.x) > 1 else None),
+    "aten::t": lambda query: tuple(reversed(query.result)) if query.result else None,
+    "aten::outer": lambda query: (query.result[query.place],) if query.result and len(query.result) == 2 else None,
+    "aten::prelu": lambda query: (1,) if query.place == 1 else None,
+    "aten::group_norm": lambda query: (query.x[1],) if query.x and len(query.x) > 1 and query.place > 1 else None,
+    **dict.fromkeys(("aten::batch_norm", "aten::instance_norm"), lambda query: (query.x[1],) if query.x and len(query.x) > 1 else None),
     **dict.fromkeys(("aten::layer_norm", "aten::rms_norm"),  # the normalised operand has the shape
-                    lambda asked: _sizes(asked.values[1])),
-    **dict.fromkeys(("aten::view", "aten::reshape", "aten::flatten"), lambda asked: (prod(asked.result),) if asked.result else None),
+                    lambda query: _sizes(query.values[1])),
+    **dict.fromkeys(("aten::view", "aten::reshape", "aten::flatten"), lambda query: (prod(query.result),) if query.result else None),
 }
 SAME = frozenset("aten::" + n for n in (
     "detach contiguous clone relu exp neg sigmoid tanh softplus softmax abs sqrt slice dropout alias to float").split())
